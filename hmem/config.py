@@ -1,0 +1,163 @@
+"""One frozen Config. `Config.from_env()` is the only place that reads the environment."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from hmem.errors import ConfigError
+
+Durability = Literal["full", "normal"]
+WorkerMode = Literal["inline", "off"]
+Mode = Literal["auto", "raw", "append", "reconcile"]
+EventSink = Callable[[str, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting, with its default. Raises ConfigError when one cannot be used.
+
+    Times are seconds, sizes bytes unless the name says otherwise.
+    """
+
+    # where and how it is stored
+    path: str | os.PathLike[str] = "memories"
+    shards: int = 16
+    durability: Durability = "full"
+    read_only: bool = False
+    allow_network_folder: bool = False
+    open_shards: int = 64
+    checkpoint_pages: int = 1000
+    busy_timeout: float = 5.0
+
+    # models: any OpenAI-compatible endpoint; None or "auto" picks what is there
+    base_url: str | None = None
+    api_key: str | None = None
+    llm: str | None = None
+    embed: str = "auto"
+    embed_base_url: str | None = None
+    embed_api_key: str | None = None
+    embed_dim: int | None = None
+    allow_degraded: bool = False
+    mode: Mode = "auto"
+
+    # vectors
+    stored: str = "int8"
+    vectors: str = "auto"
+
+    # writing
+    worker: WorkerMode = "inline"
+    queue_limit: int = 100_000
+    lease: float = 60.0
+    max_attempts: int = 5
+    users_in_parallel: int = 4
+    receipt_days: float = 7.0
+    max_message_chars: int = 200_000
+    max_messages: int = 1_000
+    max_item_chars: int = 8_000
+    passage_chars: int = 900
+    embed_timeout: float = 60.0
+
+    # reading
+    timezone: str = "UTC"
+    query_embed_timeout: float = 1.0
+    context_tokens: int = 1_000
+    max_k: int = 1_000
+    view_cache_bytes: int = 256 * 2**20
+    query_cache: int = 1_024
+
+    on_event: EventSink | None = None
+
+    def __post_init__(self) -> None:
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ConfigError(f"{_named(name)} must be a number")
+            if not low <= value <= high:
+                raise ConfigError(f"{_named(name)} must lie in {low}..{high}")
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigError(f"{_named(name)} must be one of {', '.join(allowed)}")
+        if not str(self.path).strip() or "\0" in str(self.path):
+            raise ConfigError(f"{_named('path')} must name a folder")
+        try:
+            ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as e:
+            raise ConfigError(f"{_named('timezone')} is not an IANA time zone") from e
+
+    @property
+    def folder(self) -> Path:
+        """The data folder as a path."""
+        return Path(self.path)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone in which naive datetimes are read."""
+        return ZoneInfo(self.timezone)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> "Config":
+        """Read HMEM_PATH, HMEM_BASE_URL, HMEM_API_KEY, HMEM_LLM, HMEM_EMBED, ...
+
+        Every field but `on_event` has a variable: HMEM_ and its name in capitals. An empty
+        variable counts as unset. Raises ConfigError naming the variable.
+        """
+        source = os.environ if environ is None else environ
+        values: dict[str, Any] = {}
+        for f in fields(cls):
+            raw = source.get(f"HMEM_{f.name.upper()}", "")
+            if f.name != "on_event" and raw.strip():
+                values[f.name] = _read(f.name, raw.strip(), f.default)
+        return cls(**values)
+
+
+_RANGES: tuple[tuple[str, float, float], ...] = (
+    ("shards", 1, 4096),
+    ("open_shards", 1, 1024),
+    ("checkpoint_pages", 1, 1_000_000),
+    ("busy_timeout", 0.0, 3600.0),
+    ("queue_limit", 1, 2**31),
+    ("lease", 0.1, 86_400.0),
+    ("max_attempts", 1, 1_000),
+    ("users_in_parallel", 1, 1_024),
+    ("receipt_days", 0.0, 36_500.0),
+    ("max_message_chars", 1, 10_000_000),
+    ("max_messages", 1, 1_000_000),
+    ("max_item_chars", 1, 1_000_000),
+    ("passage_chars", 100, 100_000),
+    ("embed_timeout", 0.01, 86_400.0),
+    ("query_embed_timeout", 0.001, 3_600.0),
+    ("context_tokens", 1, 1_000_000),
+    ("max_k", 1, 1_000_000),
+    ("view_cache_bytes", 0, 2**40),
+    ("query_cache", 0, 10_000_000),
+)
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "durability": get_args(Durability),
+    "worker": get_args(WorkerMode),
+    "mode": get_args(Mode),
+}
+
+
+def _named(name: str) -> str:
+    """How an error speaks of a setting."""
+    return f"Config.{name} (HMEM_{name.upper()})"
+
+
+def _read(name: str, raw: str, default: Any) -> Any:
+    """A variable's text as the type of the field's default."""
+    if isinstance(default, bool):
+        if raw.lower() in {"1", "true", "yes", "on"}:
+            return True
+        if raw.lower() in {"0", "false", "no", "off"}:
+            return False
+        raise ConfigError(f"{_named(name)} must be true or false")
+    kind: type = int if name == "embed_dim" else type(default)
+    if kind in (int, float):
+        try:
+            return kind(raw.replace("_", ""))
+        except ValueError as e:
+            raise ConfigError(f"{_named(name)} must be a number") from e
+    return raw

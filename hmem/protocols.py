@@ -1,0 +1,576 @@
+"""The contracts between the rooms. Bring any object that fits; the suites in
+`hmem.testing` prove it.
+
+Inside these contracts times are *micros*: whole microseconds since 1970 UTC, as int. A
+user's rows are named by `(kind, seq)`: `seq` counts from 1 per user and kind and is never
+reused. How a store packs them is its own affair and never shows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.records import EMPTY, Category, Erased, JobStatus, Kind, Skipped, Usage
+
+Micros = int
+Tokens = NDArray[np.uint32]
+"""Token hashes of one passage, in order, repeats kept."""
+
+
+# ---------------------------------------------------------------- what goes in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTurn:
+    """One raw turn to store. Passages cover the text: passage i ends at `ends[i]`.
+
+    `tokens` holds one array per passage. `digest` (8 bytes) names role, speaker and text,
+    so that a resent history is recognised.
+    """
+
+    role: str
+    text: str
+    observed_at: Micros
+    digest: bytes
+    tokens: tuple[Tokens, ...]
+    ends: tuple[int, ...]
+    name: str | None = None
+    message_id: str | None = None
+    metadata: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """One fact to store. `hash` (8 bytes) is of the normalised text: exact duplicates
+    among a user's open rows are decided by it, inside the transaction."""
+
+    text: str
+    hash: bytes
+    tokens: tuple[Tokens, ...]
+    ends: tuple[int, ...]
+    valid_from: Micros
+    category: Category = "semantic"
+    importance: int = 5
+    event_start: Micros | None = None
+    event_end: Micros | None = None
+    event_precision: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    source_ids: tuple[str, ...] = ()
+    quote: str | None = None
+    verified: bool = True
+    expires_at: Micros | None = None
+    entities: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = EMPTY
+    prompt_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accept:
+    """One `add()`, validated and tokenised: what `Store.accept` makes durable.
+
+    `queue=False` ends the job at once (nothing is left to do). `key` is the caller's
+    idempotency key and `body_hash` what it stands for. `resend` asks the store to drop the
+    leading turns that the session already holds.
+    """
+
+    turns: tuple[NewTurn, ...] = ()
+    items: tuple[NewMemory, ...] = ()
+    agent_id: str | None = None
+    session_id: str | None = None
+    recorded_at: Micros
+    key: str | None = None
+    body_hash: bytes = b""
+    queue: bool = True
+    resend: bool = False
+    priority: Literal["live", "import"] = "live"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """`created` is False when an idempotency key was seen before: then `job_id` is the
+    earlier job's. Ids are in the order given; skipped turns and items are left out."""
+
+    job_id: str
+    created: bool
+    status: JobStatus
+    turns: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+# --------------------------------------------------------------- what comes out
+
+
+class MemoryRow(NamedTuple):
+    """A stored fact. Times in micros."""
+
+    seq: int
+    id: str
+    text: str
+    ends: tuple[int, ...]
+    agent_id: str | None
+    session_id: str | None
+    category: Category
+    importance: int
+    event_start: Micros | None
+    event_end: Micros | None
+    event_precision: str | None
+    valid_from: Micros
+    valid_to: Micros | None
+    recorded_at: Micros
+    closed_recorded_at: Micros | None
+    superseded_by: str | None
+    source_ids: tuple[str, ...]
+    quote: str | None
+    verified: bool
+    hash: bytes
+    expires_at: Micros | None
+    forgotten_at: Micros | None
+    last_accessed: Micros | None
+    metadata: Mapping[str, Any]
+    prompt_version: str | None
+
+
+class TurnRow(NamedTuple):
+    """A stored raw turn. Times in micros. `job` is the sequence of the job it came with."""
+
+    seq: int
+    id: str
+    text: str
+    ends: tuple[int, ...]
+    agent_id: str | None
+    session_id: str | None
+    role: str
+    name: str | None
+    observed_at: Micros
+    recorded_at: Micros
+    message_id: str | None
+    job: int
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a view has read. Opaque above the store but for `incarnation`."""
+
+    incarnation: int
+    generation: int
+    memory_seq: int
+    turn_seq: int
+    lexical: tuple[int, int]
+    vectors: tuple[int, int]
+
+
+class LexicalRows(NamedTuple):
+    """Passages' tokens. `keys` (n, 2) uint32: seq, passage. `tokens` are all passages'
+    tokens one after the other; passage i has `lengths[i]` of them."""
+
+    kind: Kind
+    keys: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    tokens: Tokens
+
+
+class VectorRows(NamedTuple):
+    """Passages' codes. `keys` (n, 2) uint32: seq, passage; `codes` (n, row_bytes) uint8.
+    A later row for the same key replaces an earlier one."""
+
+    kind: Kind
+    space: int
+    codec: str
+    keys: NDArray[np.uint32]
+    codes: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What changed for a user since a mark. `whole=True`: forget what you had.
+
+    `memories` holds new and changed rows; `turns` new ones. `pending` are the job sequences
+    that have not ended: a turn whose `job` is among them is pending. `entities` maps a
+    normalised name to all memory sequences it occurs in, for names that changed.
+    """
+
+    mark: Mark
+    whole: bool
+    memories: Sequence[MemoryRow] = ()
+    turns: Sequence[TurnRow] = ()
+    lexical: Sequence[LexicalRows] = ()
+    vectors: Sequence[VectorRows] = ()
+    entities: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    pending: frozenset[int] = frozenset()
+
+
+# ------------------------------------------------------------------- the queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as a receipt sees it."""
+
+    id: str
+    status: JobStatus
+    attempts: int
+    created_at: Micros
+    ended_at: Micros | None = None
+    reason: str | None = None
+    turns: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedJob:
+    """A job in work: the rows it came with. `reply` is a model's reply stored before."""
+
+    id: str
+    seq: int
+    attempts: int
+    session_id: str | None
+    turns: tuple[TurnRow, ...] = ()
+    items: tuple[MemoryRow, ...] = ()
+    reply: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One user's next jobs, leased. `token` fences: a later claim makes it worthless."""
+
+    user_id: str
+    incarnation: int
+    token: int
+    jobs: tuple[ClaimedJob, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnd:
+    """How a claim's jobs end."""
+
+    status: Literal["done", "partial", "dead"]
+    reason: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+# --------------------------------------------------------------------- the plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddMemory:
+    """Insert a fact. Precondition: no open row of the user has its hash.
+
+    With `supersedes` (a public id) the open target is closed at the new row's `valid_from`
+    and points to it. A target closed meanwhile: the new row chains onto the open head of
+    the target's chain. An unknown target: the fact is added alone. A target that is newer
+    than the new row: the row is inserted closed, its `valid_to` the newer one's start.
+    """
+
+    memory: NewMemory
+    supersedes: str | None = None
+    reason: str | None = None
+    vectors: VectorRows | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseMemory:
+    """Close an open fact without successor. Precondition: it is open."""
+
+    id: str
+    at: Micros
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutVectors:
+    """Store codes for passages. Rows whose memory or turn is gone are dropped."""
+
+    rows: VectorRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReply:
+    """Keep a model's reply with its job, before it is applied."""
+
+    job_id: str
+    reply: bytes
+
+
+Op = AddMemory | CloseMemory | PutVectors | StoreReply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePlan:
+    """Everything one unit of work does to one user, in one transaction.
+
+    Preconditions of the whole: the user still has `incarnation` (None: whichever), and
+    `claim`, where given, still holds its lease. `end` ends the claim's jobs.
+    """
+
+    at: Micros
+    ops: tuple[Op, ...] = ()
+    incarnation: int | None = None
+    claim: Claim | None = None
+    end: JobEnd | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one operation. `id` is the row written, or the one that it met."""
+
+    status: Literal["applied", "duplicate", "chained", "late", "not_open", "unknown"]
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """`refused` names a failed precondition of the whole: then nothing was written."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    refused: Literal["lease", "incarnation"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """An embedding space: whose vectors can be compared with each other."""
+
+    id: int
+    model: str
+    dim: int
+
+
+class Store(Protocol):
+    """Keeps users' rows, chunks and jobs. It stores; it does not rank.
+
+    Every read and write names its user. Writes are durable when they return. All methods
+    raise the errors of `hmem.errors` and no other on purpose.
+    """
+
+    async def open(self) -> None:
+        """Open or create. Idempotent."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release everything. Idempotent; running calls finish or raise ClosedError."""
+        ...
+
+    async def accept(self, user_id: str, accept: Accept) -> Accepted:
+        """Make one add durable: rows, their lexical rows and the job, in one transaction.
+
+        Raises IdempotencyError for a key used with another body, QueueFullError.
+        """
+        ...
+
+    async def delta(self, user_id: str, since: Mark | None = None) -> Delta | None:
+        """What changed since `since` (None: everything), read at one moment.
+
+        None when nothing of the user is stored. When nothing changed, `delta.mark ==
+        since` and the rest is empty but for `pending`. Creates no file.
+        """
+        ...
+
+    async def rows(
+        self, user_id: str, ids: Sequence[str]
+    ) -> list[MemoryRow | TurnRow | None]:
+        """Rows by public id, in order; None for an unknown one, another user's included."""
+        ...
+
+    async def page(
+        self, user_id: str, kind: Kind, *, after: int, limit: int, closed: bool = False
+    ) -> list[MemoryRow] | list[TurnRow]:
+        """Rows in sequence order with `seq > after`; memories open ones only unless
+        `closed`."""
+        ...
+
+    async def chain(self, user_id: str, id: str) -> list[MemoryRow]:
+        """All versions of the fact that `id` is one of, oldest first. [] if unknown."""
+        ...
+
+    async def claim(self, *, worker: str, lease: float, limit: int) -> list[Claim]:
+        """Lease the oldest queued jobs of up to `limit` users; live before imports.
+
+        At most one claim per user is out at a time, and its jobs are in order: that keeps
+        a user's order. Attempts are counted here. A lapsed lease may be claimed again.
+        """
+        ...
+
+    async def renew(self, claim: Claim, lease: float) -> bool:
+        """Extend the lease. False: it was lost, stop working."""
+        ...
+
+    async def release(
+        self, claim: Claim, *, delay: float = 0.0, attempted: bool = True
+    ) -> None:
+        """Give the jobs back, not to be claimed for `delay` seconds.
+
+        `attempted=False` takes the attempt counted at the claim back (shutdown).
+        """
+        ...
+
+    async def apply(self, user_id: str, plan: WritePlan) -> Applied:
+        """Carry out a plan in one transaction; one outcome per operation."""
+        ...
+
+    async def job(self, user_id: str, job_id: str) -> Job | None:
+        """One job of the user, or None."""
+        ...
+
+    async def queued(self, user_id: str | None = None) -> int:
+        """Jobs not ended, of one user or of all."""
+        ...
+
+    async def wait_for_work(self, timeout: float) -> bool:
+        """Return True when there may be jobs to claim, False after `timeout` seconds."""
+        ...
+
+    async def erase_user(self, user_id: str) -> Erased:
+        """Destroy every row, chunk and job of the user and leave no copy in the files."""
+        ...
+
+    async def space(self) -> Space | None:
+        """The target embedding space, None for a store without vectors."""
+        ...
+
+    async def adopt_space(self, model: str, dim: int) -> Space:
+        """Make this the target if there is none; return the target there is then."""
+        ...
+
+    async def stats(self) -> Mapping[str, Any]:
+        """Counts over all users: users, memories, turns, jobs by status, bytes."""
+        ...
+
+    async def health(self) -> Mapping[str, Any]:
+        """Checks that can find damage: `{"ok": bool, "problems": [...], ...}`."""
+        ...
+
+
+# --------------------------------------------------------------------- vectors
+
+
+class VectorCodec(Protocol):
+    """Encodes vectors for storage; a name is versioned for ever. Rows are encoded alone."""
+
+    name: str
+
+    def row_bytes(self, dim: int) -> int:
+        """Bytes per vector."""
+        ...
+
+    def encode(self, vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """(n, dim) -> (n, row_bytes). Raises BadVectorError for NaN, Inf and zero rows."""
+        ...
+
+    def decode(self, codes: NDArray[np.uint8], dim: int) -> NDArray[np.float32]:
+        """(n, row_bytes) -> (n, dim), unit rows. Raises DamagedStoreError."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Searches vectors in memory. Synchronous; the caller decides where it runs.
+
+    Scores are cosines. Ties are ordered by id.
+    """
+
+    dim: int
+
+    def add(self, ids: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:
+        """(n,) and (n, dim); normalised here; an id that is present is replaced."""
+        ...
+
+    def remove(self, ids: NDArray[np.uint64]) -> int:
+        """How many were removed; unknown ids are ignored."""
+        ...
+
+    def search(
+        self,
+        query: NDArray[np.float32],
+        k: int,
+        *,
+        allowed: NDArray[np.uint64] | NDArray[np.bool_] | None = None,
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
+        """Scores and ids, best first, min(k, allowed) of them. `allowed` is ids or a mask
+        in the order of `ids`. Unknown or no ids: fewer rows, never an exception."""
+        ...
+
+    @property
+    def ids(self) -> NDArray[np.uint64]:
+        """The ids held, in slot order."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        ...
+
+
+@runtime_checkable
+class ScoresAll(Protocol):
+    """An index that can give every vector's score at the price of a scan."""
+
+    def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosines in the order of `ids`."""
+        ...
+
+
+# ---------------------------------------------------------------------- models
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors.
+
+    `model` names the space; two embedders of one name give comparable vectors. `window` is
+    the longest text in the embedder's tokens. `dim` may be None until the first call.
+    """
+
+    model: str
+    dim: int | None
+    window: int
+
+    async def embed(
+        self, texts: Sequence[str], *, purpose: Literal["passage", "query"] = "passage"
+    ) -> NDArray[np.float32]:
+        """(n, dim) unit rows, in order. Raises EmbedderError, never returns fewer."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Tokens of the text, or an upper bound of them."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release clients and threads. Idempotent."""
+        ...
+
+
+class Clock(Protocol):
+    """The wall clock. Tests bring their own."""
+
+    def __call__(self) -> datetime:
+        """Now, UTC-aware."""
+        ...
+
+
+class LLM(Protocol):
+    """A chat model. Used from the extraction issue on; the seam is fixed here."""
+
+    model: str
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, Any]], *, schema: Mapping[str, Any] | None
+    ) -> str:
+        """The reply's text. Raises ModelError."""
+        ...
+
+
+class Reranker(Protocol):
+    """Reorders hits by reading query and text together."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One score in [0, 1] per text, in order. Raises ModelError."""
+        ...

@@ -1,0 +1,203 @@
+"""The values hmem hands out. Frozen, keyword-only, times always UTC-aware."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Literal
+
+Category = Literal["semantic", "episodic", "procedural"]
+Kind = Literal["memory", "turn"]
+JobStatus = Literal["queued", "running", "done", "partial", "dead"]
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A fact, with the two times it has.
+
+    `event_start`..`event_end` is when it happened; `valid_from`..`valid_to` (half-open)
+    is when it was believed, in observed time; `recorded_at` and `closed_recorded_at` are
+    wall times of the database. A row is *open* while `valid_to` is None.
+    """
+
+    id: str
+    user_id: str
+    text: str
+    agent_id: str | None = None
+    session_id: str | None = None
+    category: Category = "semantic"
+    importance: int = 5
+    event_start: datetime | None = None
+    event_end: datetime | None = None
+    event_precision: str | None = None
+    valid_from: datetime
+    valid_to: datetime | None = None
+    recorded_at: datetime
+    closed_recorded_at: datetime | None = None
+    superseded_by: str | None = None
+    source_ids: tuple[str, ...] = ()
+    quote: str | None = None
+    verified: bool = True
+    hash: str = ""
+    expires_at: datetime | None = None
+    forgotten_at: datetime | None = None
+    last_accessed: datetime | None = None
+    metadata: Mapping[str, Any] = EMPTY
+    prompt_version: str | None = None
+    kind: Literal["memory"] = "memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """One raw turn, verbatim. `name` is the speaker where the message gave one."""
+
+    id: str
+    user_id: str
+    text: str
+    role: str
+    name: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    message_id: str | None = None
+    observed_at: datetime
+    recorded_at: datetime
+    pending: bool = False
+    metadata: Mapping[str, Any] = EMPTY
+    kind: Literal["turn"] = "turn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One thing found. `score` is on a fixed scale in [0, 1]; `explain` adds up to it."""
+
+    id: str
+    kind: Kind
+    text: str
+    score: float
+    at: datetime
+    speaker: str | None = None
+    role: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    pending: bool = False
+    explain: Mapping[str, float] = EMPTY
+    source_ids: tuple[str, ...] = ()
+    replaced: tuple[Memory, ...] = ()
+    memory: Memory | None = None
+    episode: Episode | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A prompt block under a hard cap. `text == stable + dynamic`.
+
+    `tokens` is an upper bound that holds for cl100k and o200k. `citations` maps the short
+    id printed in a line to the public id of what it shows.
+    """
+
+    text: str
+    stable: str
+    dynamic: str
+    citations: Mapping[str, str]
+    tokens: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """What a search found, and how well it could look.
+
+    `pending` counts the user's accepted turns that are not processed yet; `degraded` names
+    what was missing (`"embedder_timeout"`, `"lexical_only"`, ...), empty when nothing was.
+    """
+
+    hits: tuple[Hit, ...]
+    pending: int = 0
+    degraded: tuple[str, ...] = ()
+    answerability: float | None = None
+    asked_at: datetime
+    render: Callable[[int | None], Block] = field(repr=False, compare=False)
+
+    def block(self, *, max_tokens: int | None = None) -> Block:
+        """The hits as a dated prompt block of at most `max_tokens` tokens."""
+        return self.render(max_tokens)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one job cost."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    embedded_texts: int = 0
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Something that was not stored again, and why. `id` is the row it repeats."""
+
+    reason: str
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddResult:
+    """How an accepted job ended. `dead` and `partial` carry a readable `reason`."""
+
+    status: JobStatus
+    turns: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some rows, and the `cursor` that fetches the next ones (None: that was all)."""
+
+    rows: tuple[Memory | Episode, ...]
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[Memory | Episode]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What an erasure removed, by table. `pending` says what still lies in a file, and why."""
+
+    rows: Mapping[str, int]
+    pending: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Rows removed over all tables."""
+        return sum(self.rows.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEvent:
+    """One thing that happened to a memory, in the order it was recorded."""
+
+    event: Literal["ADD", "SUPERSEDE", "CLOSE", "REINSTATE", "EXPIRE", "FORGET"]
+    id: str
+    at: datetime
+    text: str
+    by: str | None = None
+    reason: str | None = None

@@ -1,0 +1,1 @@
+"""Where memories rest: the embedded SQLite store."""

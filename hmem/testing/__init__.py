@@ -1,0 +1,1 @@
+"""Conformance suites and fakes, shipped for people who bring their own parts."""

@@ -1,0 +1,1 @@
+"""Codecs (stored, versioned for ever) and indexes (in memory, rebuilt at will)."""
