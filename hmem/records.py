@@ -3,13 +3,35 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Literal
 
 Category = Literal["semantic", "episodic", "procedural"]
 Kind = Literal["memory", "turn"]
 JobStatus = Literal["queued", "running", "done", "partial", "dead"]
-EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class _Empty(Mapping[str, Any]):
+    """The default mapping. Hashable, since a dataclass refuses other defaults."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+
+EMPTY: Mapping[str, Any] = _Empty()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
