@@ -37,14 +37,15 @@ __all__ = [
 TOKENISER = "en1"
 """Version of `words` and of its hashes; stored tokens of another one must be rebuilt."""
 
-# Function words only. Question words stay: dropping them costs recall. So do words that
-# are also names or times: "may", "will", "us", "before".
+# Function words only, the common question words among them: what they match in a turn is
+# another question, not its answer. Words that are also names, times or a negation stay:
+# "may", "will", "us", "before", "not".
 _FUNCTION_WORDS = (
     "a an the and or but if so as than then of to in on at by for with from into "
     "is are was were be been being am do does did doing has have had having "
     "i me my mine you your yours he him his she her hers it its we our ours "
     "they them their theirs this that these those there here "
-    "would could should shall can not no"
+    "would could should shall can about what how which who whom whose when where"
 )
 _STOPWORDS = frozenset(_FUNCTION_WORDS.split())
 
@@ -155,7 +156,7 @@ def turn_digest(role: str, name: str | None, text: str) -> bytes:
     return digest.digest()
 
 
-_MONTHS = (
+MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
@@ -163,7 +164,7 @@ _MONTHS = (
 
 def turn_key(text: str, *, speaker: str, at: datetime) -> str:
     """The text by which a passage of a turn is found: "(8 May 2023) Caroline: text"."""
-    return f"({at.day} {_MONTHS[at.month - 1]} {at.year}) {speaker}: {text}"
+    return f"({at.day} {MONTHS[at.month - 1]} {at.year}) {speaker}: {text}"
 
 
 # ------------------------------------------------------------------------ words
