@@ -225,9 +225,18 @@ class ModelError(HmemError):
 
 
 class EmbedderError(ModelError):
-    """The embedder failed, or returned what cannot be used."""
+    """The embedder failed, or returned what cannot be used.
+
+    `position` is the text among those given that is to blame, when it is one alone.
+    """
 
     code = "embedder"
+
+    def __init__(
+        self, message: str, *, retryable: bool = True, position: int | None = None
+    ) -> None:
+        super().__init__(message, retryable=retryable)
+        self.position = position
 
 
 class DeadlineError(HmemError, TimeoutError):

@@ -1,0 +1,1 @@
+"""Texts to unit vectors: local weights, an OpenAI-compatible endpoint, a query cache."""
