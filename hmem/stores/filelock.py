@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from hmem.stores.oserrors import store_errors
+from hmem.stores.oserrors import create_private, store_errors
 
 if sys.platform == "win32":
     import msvcrt
@@ -87,7 +87,12 @@ def try_locked(path: Path) -> Iterator[bool]:
 def _open(path: Path) -> int:
     # A descriptor of its own per holder: that is what makes flock exclude threads too.
     with store_errors(path):
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        flags = os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
+        try:
+            fd = os.open(path, flags)
+        except FileNotFoundError:
+            create_private(path)
+            fd = os.open(path, flags)
     _held.add(fd)
     return fd
 

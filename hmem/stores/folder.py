@@ -8,6 +8,7 @@ shard-07.db           one SQLite file per bucket, with its -wal and -shm
 
 import logging
 import os
+import stat
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
@@ -188,23 +189,26 @@ def _create(folder: Path, shards: int) -> Manifest:
     """Make the store, or find the one that another process made meanwhile."""
     with store_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(folder)
     with locked(folder / ".hmem.lock"):
         manifest = _existing(folder)
         if manifest is None:
             manifest = Manifest(shards=shards)
             with store_errors(folder):
-                _make_private(folder)
                 write_manifest(folder, manifest)
                 sync_folder(folder.parent)
     return manifest
 
 
 def _make_private(folder: Path) -> None:
+    if (
+        folder.stat().st_mode & stat.S_ISVTX
+    ):  # shared by all, like /tmp: not ours to close
+        log.warning("%s is shared with other users; its mode is left alone", folder)
+        return
     try:
         folder.chmod(0o700)
-    except (
-        PermissionError
-    ):  # a mount point that another user owns: it is theirs to close
+    except PermissionError:  # a mount point that another user owns
         log.warning("%s may be readable by others: its mode cannot be set", folder)
 
 

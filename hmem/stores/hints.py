@@ -1,11 +1,14 @@
 """Which shards may have new work: one cell per shard, shared by every process."""
 
+import contextlib
+import errno
 import mmap
 import os
 from pathlib import Path
 from typing import Protocol
 
 CELL = 8
+_CLOSED = ValueError  # what a closed map raises; another thread may just have closed it
 
 
 class Hints(Protocol):
@@ -35,26 +38,28 @@ class MappedHints:
             missing = self._size - os.fstat(fd).st_size
             if missing > 0:
                 os.lseek(fd, 0, os.SEEK_END)
-                os.write(fd, b"\0" * missing)
-            self._map: mmap.mmap | None = mmap.mmap(fd, self._size)
+                if os.write(fd, b"\0" * missing) < missing:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self._map = mmap.mmap(fd, self._size)
         finally:
             os.close(fd)
 
     def touch(self, n: int) -> None:
         """See `Hints`. Random, not counted up: of two processes that count at once, the
         second would write what a reader has already seen."""
-        if self._map is not None:
+        with contextlib.suppress(_CLOSED):
             self._map[n * CELL : (n + 1) * CELL] = os.urandom(CELL)
 
     def read(self) -> bytes:
         """See `Hints`."""
-        return bytes(self._size) if self._map is None else self._map[:]
+        try:
+            return self._map[:]
+        except _CLOSED:
+            return bytes(self._size)
 
     def close(self) -> None:
         """See `Hints`."""
-        mapped, self._map = self._map, None
-        if mapped is not None:
-            mapped.close()
+        self._map.close()
 
 
 class NoHints:

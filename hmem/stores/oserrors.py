@@ -26,7 +26,7 @@ def store_errors(path: Path) -> Iterator[None]:
         yield
     except UnicodeEncodeError as e:
         raise ConfigError(
-            f"{str(path)!r} cannot be written in this process's file system encoding;"
+            f"{str(path)!a} cannot be written in this process's file system encoding;"
             " set PYTHONUTF8=1"
         ) from e
     except OSError as e:
