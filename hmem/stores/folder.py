@@ -19,7 +19,13 @@ from hmem.stores.filelock import locked, try_locked
 from hmem.stores.hints import Hints, MappedHints, NoHints
 from hmem.stores.manifest import NAME, Manifest, read_manifest, write_manifest
 from hmem.stores.mounts import mount_of, read_mount_table, trust
-from hmem.stores.oserrors import create_private, protect, store_errors, sync_folder
+from hmem.stores.oserrors import (
+    create_private,
+    protect,
+    store_errors,
+    sync_folder,
+    write_private,
+)
 
 log = logging.getLogger("hmem.store")
 
@@ -123,9 +129,15 @@ class Folder:
         path = self.shard_path(n)
         if self.read_only:
             raise ReadOnlyStoreError(f"{self.path} cannot be written")
-        with store_errors(path):
-            if create_private(path):
-                sync_folder(self.path)
+        if not path.exists():
+            with locked(self.path / ".hmem.lock"), store_errors(path):
+                if not path.exists():
+                    # Renamed into place, never opened there: closing any descriptor of a
+                    # database drops the locks that SQLite holds on it in this process.
+                    new = self.path / ".shard.new"
+                    write_private(new, b"")
+                    new.rename(path)
+                    sync_folder(self.path)
         return path
 
     def protect_shard(self, n: int) -> None:
