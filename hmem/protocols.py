@@ -511,11 +511,15 @@ class VectorIndex(Protocol):
 
 
 @runtime_checkable
-class ScoresAll(Protocol):
+class ScoresAll(VectorIndex, Protocol):
     """An index that can give every vector's score at the price of a scan."""
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosines in the order of `ids`."""
+        ...
+
+    def vectors(self, ids: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """(n, dim) the vectors of ids as held, zero rows for unknown ones."""
         ...
 
 

@@ -1,0 +1,229 @@
+"""A view and a question -> the best rows, each with the parts its score adds up from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.protocols import Micros
+from hmem.records import Category, Kind
+from hmem.scoring import Floats, Weights, best_first, bm25
+from hmem.views.facts import CATEGORIES, Facts
+from hmem.views.table import FOREVER
+from hmem.views.turns import Turns
+from hmem.views.view import View
+
+_NEWEST = 20
+"""How many of the newest turns without a vector get the benefit of the doubt: what was
+said a moment ago must be found before it is embedded, an outage of hours must not drown
+the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A search, validated. Times in micros; `during` is half-open."""
+
+    query: str
+    terms: NDArray[np.uint32]
+    k: int
+    asked_at: Micros
+    vector: Floats | None = None
+    as_of: Micros | None = None
+    known_at: Micros | None = None
+    during: tuple[Micros, Micros] | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    category: Category | None = None
+    kinds: frozenset[Kind] = frozenset(("memory", "turn"))
+    min_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row found: its position, the doc that matched best, and its score's parts."""
+
+    kind: Kind
+    at: int
+    doc: int
+    score: float
+    parts: Mapping[str, float]
+
+
+def rank(view: View, ask: Ask, query: Floats | None, weights: Weights) -> list[Found]:
+    """The best `ask.k` rows over turns and facts; filters apply before the choice."""
+    scored = [
+        _Scored("memory", view.facts, _fact_parts(view.facts, ask, query, weights)),
+        _Scored("turn", view.turns, _turn_parts(view.turns, ask, query, weights)),
+    ]
+    allowed = [fact_mask(view.facts, ask), turn_mask(view.turns, ask)]
+    rows = [
+        np.where(mask, s.rows, -np.inf) for s, mask in zip(scored, allowed, strict=True)
+    ]
+    facts = len(view.facts)
+    found: list[Found] = []
+    for position in best_first(np.concatenate(rows), ask.k).tolist():
+        found.append(
+            scored[0].found(position)
+            if position < facts
+            else scored[1].found(position - facts)
+        )
+    if ask.min_score is None:
+        return found
+    return [f for f in found if f.score >= ask.min_score]
+
+
+class _Scored:
+    """One kind's scores by doc, and by row: a row is as good as its best passage."""
+
+    def __init__(
+        self, kind: Kind, table: Turns | Facts, parts: dict[str, Floats]
+    ) -> None:
+        self.kind: Kind = kind
+        self.table = table
+        self.parts = parts
+        docs = np.zeros(table.docs, np.float32)
+        for part in parts.values():
+            docs += part
+        self.docs = docs
+        one_each = table.docs == len(table)
+        self.rows = (
+            self.docs
+            if one_each
+            else np.maximum.reduceat(self.docs, table.first_doc.view)
+        )
+
+    def found(self, at: int) -> Found:
+        """The row at a position."""
+        first = int(self.table.first_doc.view[at])
+        count = len(self.table.rows[at].ends)
+        doc = first + int(np.argmax(self.docs[first : first + count]))
+        parts = {n: float(p[doc]) for n, p in self.parts.items() if p[doc]}
+        return Found(self.kind, at, doc, float(self.docs[doc]), parts)
+
+
+def _turn_parts(
+    turns: Turns, ask: Ask, query: Floats | None, w: Weights
+) -> dict[str, Floats]:
+    if not turns.docs:
+        return {}
+    parts: dict[str, Floats] = {}
+    if query is not None:
+        own = turns.dense(query)
+        _give_newest_a_chance(turns, own, w)
+        parts["dense"] = _part(w.turn_dense, own[:-1])
+        parts["window_dense"] = _part(w.turn_window_dense, turns.windows(own))
+    if len(ask.terms):
+        counts = turns.lexicon.counts(ask.terms)
+        lengths, mean = turns.lexicon.lengths.view, turns.lexicon.mean_length
+        around = counts[:, turns.before.view] + counts[:, turns.after.view]
+        padded = np.append(lengths, np.float32(0))
+        spans = lengths + padded[turns.before.view] + padded[turns.after.view]
+        own_counts = counts[:, :-1]
+        words = bm25(own_counts, lengths, mean)
+        window = bm25(own_counts + around, spans, float(spans.mean()) or 1.0)
+        parts["words"] = _part(w.turn_words, words)
+        parts["window_words"] = _part(w.turn_window_words, window)
+        parts["speaker"] = _part(w.turn_speaker, _spoken_of(turns, ask))
+    return parts
+
+
+def _part(weight: float, signal: Floats) -> Floats:
+    """What a signal in [-1, 1] adds to the score; against the question counts nothing."""
+    return np.float32(weight) * np.maximum(signal, np.float32(0))
+
+
+def _give_newest_a_chance(turns: Turns, own: Floats, w: Weights) -> None:
+    """Turns that wait for their vector count as a fair match, the newest few of them."""
+    if turns.index is None or len(turns.index) == turns.docs:
+        return
+    tail = np.arange(max(0, turns.docs - 4 * _NEWEST), turns.docs)
+    own[turns.without_vector(tail)[-_NEWEST:]] = w.unembedded
+
+
+def _spoken_of(turns: Turns, ask: Ask) -> Floats:
+    """1 for passages of a speaker whom the question names."""
+    terms = frozenset(ask.terms.tolist())
+    named = np.array(
+        [bool(name) and name <= terms for name in turns.speaker_terms], np.float32
+    )
+    spoken: Floats = named[turns.speaker.view[turns.doc_row.view]]
+    return spoken
+
+
+def _fact_parts(
+    facts: Facts, ask: Ask, query: Floats | None, w: Weights
+) -> dict[str, Floats]:
+    if not facts.docs:
+        return {}
+    parts: dict[str, Floats] = {}
+    if query is not None:
+        parts["dense"] = _part(w.fact_dense, facts.dense(query)[:-1])
+    if len(ask.terms):
+        counts = facts.lexicon.counts(ask.terms)[:, :-1]
+        lengths, mean = facts.lexicon.lengths.view, facts.lexicon.mean_length
+        parts["words"] = _part(w.fact_words, bm25(counts, lengths, mean))
+        named = facts.named(frozenset(ask.terms.tolist()))
+        parts["named"] = _part(w.fact_named, named[facts.doc_row.view])
+    return parts
+
+
+def turn_mask(turns: Turns, ask: Ask) -> NDArray[np.bool_]:
+    """(rows,) which turns the question may see."""
+    mask = np.full(len(turns), "turn" in ask.kinds and ask.category is None)
+    if ask.as_of is not None:
+        mask &= turns.observed.view <= ask.as_of
+    if ask.known_at is not None:
+        mask &= turns.recorded.view <= ask.known_at
+    if ask.during is not None:
+        mask &= turns.observed.view >= ask.during[0]
+        mask &= turns.observed.view < ask.during[1]
+    return _labelled(turns, ask, mask)
+
+
+def fact_mask(facts: Facts, ask: Ask) -> NDArray[np.bool_]:
+    """(rows,) which facts the question may see.
+
+    By default the open ones. `as_of` asks for what was believed at that observed time,
+    `known_at` for what the database held at that wall time; each undoes only what came
+    after it on its own axis.
+    """
+    t = {name: column.view for name, column in facts.times.items()}
+    mask = np.full(len(facts), "memory" in ask.kinds)
+    closed = t["valid_to"]
+    forgotten = t["forgotten_at"]
+    if ask.known_at is not None:
+        mask &= t["recorded_at"] <= ask.known_at
+        closed = np.where(t["closed_recorded_at"] <= ask.known_at, closed, FOREVER)
+        forgotten = np.where(forgotten <= ask.known_at, forgotten, FOREVER)
+    if ask.as_of is not None:
+        mask &= (t["valid_from"] <= ask.as_of) & (closed > ask.as_of)
+    else:
+        mask &= closed == FOREVER
+    now = ask.asked_at if ask.as_of is None else ask.as_of
+    mask &= (forgotten == FOREVER) & (t["expires_at"] > now)
+    if ask.during is not None:
+        mask &= _happened(t, ask.during)
+    if ask.category is not None:
+        mask &= facts.category.view == CATEGORIES.index(ask.category)
+    return _labelled(facts, ask, mask)
+
+
+def _happened(
+    t: Mapping[str, NDArray[np.int64]], during: tuple[Micros, Micros]
+) -> NDArray[np.bool_]:
+    """Which facts' events meet an interval; one without an event happened when said."""
+    undated = t["event_start"] == FOREVER
+    start = np.where(undated, t["valid_from"], t["event_start"])
+    end = np.where(t["event_end"] == FOREVER, start, t["event_end"])
+    return np.asarray((start < during[1]) & (end >= during[0]))
+
+
+def _labelled(
+    table: Turns | Facts, ask: Ask, mask: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    if ask.agent_id is not None:
+        mask &= table.agent.view == table.agents.numbers.get(ask.agent_id, -1)
+    if ask.session_id is not None:
+        mask &= table.session.view == table.sessions.numbers.get(ask.session_id, -1)
+    return mask

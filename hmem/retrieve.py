@@ -1,0 +1,186 @@
+"""READ PATH: embed the question, bring the view up to date, rank, hand out hits."""
+
+import logging
+from typing import NamedTuple
+
+import anyio
+import numpy as np
+
+from hmem.config import Config
+from hmem.errors import BadVectorError, EmbedderError
+from hmem.protocols import Embedder, Space, Store
+from hmem.rank import Ask, Found, rank
+from hmem.records import Block, Episode, Hit, Memory, SearchResult
+from hmem.render import Line, pack
+from hmem.scoring import Floats, Weights
+from hmem.times import from_micros
+from hmem.vectors import index, unit
+from hmem.views import View, ViewCache
+
+log = logging.getLogger("hmem.retrieve")
+
+
+class _Read(NamedTuple):
+    """What one look at a view gave."""
+
+    hits: tuple[Hit, ...]
+    pending: int
+
+
+class Retriever:
+    """Answers searches of all users from cached views."""
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        store: Store,
+        embedder: Embedder | None,
+        weights: Weights | None = None,
+    ) -> None:
+        self._config = config
+        self._embedder = embedder
+        self._weights = weights or Weights()
+        self.views = ViewCache(
+            store,
+            lambda dim: index(config.vectors, dim),
+            max_bytes=config.view_cache_bytes,
+        )
+
+    def use_space(self, space: Space | None) -> None:
+        """Search vectors of this space from now on."""
+        if space != self.views.space:
+            self.views.space = space
+            self.views.clear()
+
+    def forget(self, user_id: str) -> None:
+        """Drop what is held of a user."""
+        self.views.forget(user_id)
+
+    async def search(
+        self, user_id: str, ask: Ask, *, embed_timeout: float | None = None
+    ) -> SearchResult:
+        """Rank the user's rows. Raises BadVectorError; a missing or late embedder only
+        degrades the search, and the result names it."""
+        query, degraded = await self._query_vector(ask, embed_timeout)
+        look = _Look(user_id, ask, query, self._weights)
+        read = await self.views.read(user_id, look) if ask.k else None
+        hits = read.hits if read else ()
+
+        def render(max_tokens: int | None) -> Block:
+            cap = self._config.context_tokens if max_tokens is None else max_tokens
+            return pack([_line(hit) for hit in hits], max_tokens=cap)
+
+        return SearchResult(
+            hits=hits,
+            pending=read.pending if read else 0,
+            degraded=degraded,
+            asked_at=from_micros(ask.asked_at),
+            render=render,
+        )
+
+    async def _query_vector(
+        self, ask: Ask, embed_timeout: float | None
+    ) -> tuple[Floats | None, tuple[str, ...]]:
+        space = self.views.space
+        if ask.vector is not None:
+            return _given(ask.vector, space), () if space else ("lexical_only",)
+        if space is None or self._embedder is None or not ask.k:
+            return None, ("lexical_only",)
+        if self._embedder.model != space.model:
+            return None, ("other_embedding_space",)
+        limit = embed_timeout or self._config.query_embed_timeout
+        try:
+            with anyio.fail_after(limit):
+                vectors = await self._embedder.embed([ask.query], purpose="query")
+        except TimeoutError:
+            return None, ("embedder_timeout",)
+        except EmbedderError as e:
+            log.warning("searching by words alone: %s", e)
+            return None, ("embedder_failed",)
+        return np.asarray(vectors[0], np.float32), ()
+
+
+class _Look:
+    """One search on one view; called where nothing else touches the view."""
+
+    __slots__ = ("_ask", "_query", "_user_id", "_weights")
+
+    def __init__(
+        self, user_id: str, ask: Ask, query: Floats | None, weights: Weights
+    ) -> None:
+        self._user_id = user_id
+        self._ask = ask
+        self._query = query
+        self._weights = weights
+
+    def __call__(self, view: View) -> _Read:
+        found = rank(view, self._ask, self._query, self._weights)
+        pending = 0
+        if view.pending:
+            pending = int(np.isin(view.turns.job.view, list(view.pending)).sum())
+        return _Read(tuple(_hit(view, f) for f in found), pending)
+
+
+def _hit(view: View, found: Found) -> Hit:
+    record = view.record(found.kind, found.at)
+    start, end = view.table(found.kind).span(found.doc)
+    text = record.text if end - start == len(record.text) else record.text[start:end]
+    if isinstance(record, Episode):
+        return Hit(
+            id=record.id,
+            kind="turn",
+            text=text,
+            score=found.score,
+            at=record.observed_at,
+            speaker=record.name,
+            role=record.role,
+            agent_id=record.agent_id,
+            session_id=record.session_id,
+            pending=record.pending,
+            explain=found.parts,
+            episode=record,
+        )
+    return Hit(
+        id=record.id,
+        kind="memory",
+        text=text,
+        score=found.score,
+        at=record.valid_from,
+        agent_id=record.agent_id,
+        session_id=record.session_id,
+        explain=found.parts,
+        source_ids=record.source_ids,
+        replaced=tuple(_older(view, found.at)),
+        memory=record,
+    )
+
+
+def _older(view: View, at: int) -> list[Memory]:
+    if not view.facts.replaced:
+        return []
+    older = [view.record("memory", n) for n in view.facts.chain(at)]
+    return [m for m in older if isinstance(m, Memory)]
+
+
+def _given(vector: Floats, space: Space | None) -> Floats | None:
+    if space is None:
+        return None
+    query = np.asarray(vector, np.float32)
+    if query.shape != (space.dim,):
+        raise BadVectorError(f"vector= must have {space.dim} dimensions")
+    return unit(query[None, :])[0]
+
+
+def _line(hit: Hit) -> Line:
+    """What a hit says in a block."""
+    return Line(
+        id=hit.id,
+        kind=hit.kind,
+        text=hit.text,
+        at=hit.at,
+        speaker=hit.speaker or (hit.role or "").capitalize(),
+        pending=hit.pending,
+        stable=hit.memory is not None and hit.memory.category == "procedural",
+        before=tuple((m.text, m.valid_from, m.valid_to) for m in hit.replaced),
+    )

@@ -1,0 +1,124 @@
+"""Views of many users, bounded in bytes, least recently used first out."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from hmem.protocols import Delta, Mark, Space, Store
+from hmem.views.view import MakeIndex, View
+
+A = TypeVar("A")
+T = TypeVar("T")
+_INLINE_DOCS = 8_000
+"""Passages up to which a search runs on the loop: about 2 ms of arithmetic at 384
+dimensions; a hop to a thread costs 0.15 ms and the work above ~5 ms must leave."""
+_HEAVY = 1_000
+"""Changed passages from which taking them over leaves the loop."""
+
+
+class _Entry:
+    __slots__ = ("lock", "nbytes", "view")
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.lock = anyio.Lock(fast_acquire=True)
+        self.nbytes = 0
+
+
+class ViewCache:
+    """Hands out a user's view as of now: one store call, extended by what changed."""
+
+    def __init__(self, store: Store, make_index: MakeIndex, *, max_bytes: int) -> None:
+        self._store = store
+        self._make_index = make_index
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._bytes = 0
+        self.space: Space | None = None
+        self.hits = self.misses = 0
+
+    async def read(self, user_id: str, use: Callable[[View], T]) -> T | None:
+        """`use(view)` on an up-to-date view; None when nothing of the user is stored.
+
+        Nothing else touches the view while `use` runs. Large views are used, and large
+        changes taken over, off the event loop.
+        """
+        while True:
+            entry = self._entry(user_id)
+            since = entry.view.mark
+            delta = await self._store.delta(user_id, since)
+            if delta is None:
+                self.forget(user_id)
+                return None
+            async with entry.lock:
+                if entry.view.mark == since:
+                    if delta.mark != since or delta.pending != entry.view.pending:
+                        await _run(entry.view.apply, delta, heavy=_size(delta) > _HEAVY)
+                        self._account(user_id, entry)
+                elif not _covers(entry.view.mark, delta.mark):
+                    continue  # somebody took over an older change meanwhile: ask again
+                docs = entry.view.turns.docs + entry.view.facts.docs
+                return await _run(use, entry.view, heavy=docs > _INLINE_DOCS)
+
+    def forget(self, user_id: str) -> None:
+        """Drop a user's view."""
+        entry = self._entries.pop(user_id, None)
+        if entry is not None:
+            self._bytes -= entry.nbytes
+
+    def clear(self) -> None:
+        """Drop all views."""
+        self._entries.clear()
+        self._bytes = 0
+
+    def stats(self) -> dict[str, int]:
+        """Views held, their bytes, and how often a view was there."""
+        return {
+            "views": len(self._entries),
+            "bytes": self._bytes,
+            "hits": self.hits,
+            "misses": self.misses,
+        }
+
+    def _entry(self, user_id: str) -> _Entry:
+        entry = self._entries.get(user_id)
+        if entry is None:
+            self.misses += 1
+            entry = _Entry(View(user_id, self.space, self._make_index))
+            self._entries[user_id] = entry
+        else:
+            self.hits += 1
+            self._entries.move_to_end(user_id)
+        return entry
+
+    def _account(self, user_id: str, entry: _Entry) -> None:
+        if self._entries.get(user_id) is not entry:
+            return  # dropped while it was in use
+        size = entry.view.nbytes
+        self._bytes += size - entry.nbytes
+        entry.nbytes = size
+        while self._bytes > self._max_bytes and self._entries:
+            _, oldest = self._entries.popitem(last=False)
+            self._bytes -= oldest.nbytes
+
+
+async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:
+    if heavy:
+        return await anyio.to_thread.run_sync(function, argument)
+    return function(argument)
+
+
+def _size(delta: Delta) -> int:
+    lexical = sum(len(rows.lengths) for rows in delta.lexical)
+    return lexical + sum(len(rows.keys) for rows in delta.vectors)
+
+
+def _covers(held: Mark | None, wanted: Mark) -> bool:
+    return (
+        held is not None
+        and held.incarnation == wanted.incarnation
+        and held.generation >= wanted.generation
+    )

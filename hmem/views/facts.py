@@ -1,0 +1,116 @@
+"""Facts of one user, with the times they held and the entities in them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.protocols import MemoryRow, VectorIndex
+from hmem.text import lexical
+from hmem.views.grow import Grow
+from hmem.views.table import FOREVER, Table
+
+CATEGORIES: tuple[str, ...] = ("semantic", "episodic", "procedural")
+_TIMES = (
+    *("valid_from", "valid_to", "recorded_at", "closed_recorded_at"),
+    *("expires_at", "forgotten_at", "event_start", "event_end"),
+)
+
+
+class Facts(Table[MemoryRow]):
+    """Memories. `times[name]` is a column of micros, FOREVER where there is none."""
+
+    def __init__(self, index: VectorIndex | None) -> None:
+        super().__init__(index)
+        self.times = {name: Grow(np.int64) for name in _TIMES}
+        self.category, self.importance = Grow(np.int8), Grow(np.float32)
+        self.verified = Grow(np.bool_)
+        self.by_id: dict[str, int] = {}
+        self.replaced: dict[str, list[int]] = {}
+        self.entities: dict[str, tuple[NDArray[np.int64], float]] = {}
+        self._entity_terms: dict[int, list[tuple[frozenset[int], str]]] = {}
+
+    def put(self, rows: Sequence[MemoryRow]) -> None:
+        """Add new rows and take over changed ones."""
+        changed = [(at, r) for r in rows if (at := self.row_of(r.seq)) is not None]
+        known = {r.seq for _, r in changed}
+        self._append([r for r in rows if r.seq not in known])
+        for at, row in changed:
+            self._replace(at, row)
+
+    def _append(self, rows: Sequence[MemoryRow]) -> None:
+        start = len(self.rows)
+        self.append_rows(rows)
+        for name, column in self.times.items():
+            column.extend([_time(r, name) for r in rows])
+        self.agent.extend([self.agents.number(r.agent_id) for r in rows])
+        self.session.extend([self.sessions.number(r.session_id) for r in rows])
+        self.category.extend([CATEGORIES.index(r.category) for r in rows])
+        self.importance.extend([r.importance for r in rows])
+        self.verified.extend([r.verified for r in rows])
+        for at, row in enumerate(rows, start):
+            self.by_id[row.id] = at
+            self._link(at, row)
+
+    def _replace(self, at: int, row: MemoryRow) -> None:
+        self.rows[at] = row
+        for name, column in self.times.items():
+            column.view[at] = _time(row, name)
+        self.importance.view[at] = row.importance
+        self.verified.view[at] = row.verified
+        self._link(at, row)
+
+    def _link(self, at: int, row: MemoryRow) -> None:
+        if row.superseded_by:
+            older = self.replaced.setdefault(row.superseded_by, [])
+            if at not in older:
+                older.append(at)
+
+    def put_entities(self, entities: Mapping[str, Iterable[int]]) -> None:
+        """Take over which rows (sequences) each name occurs in."""
+        for name, seqs in entities.items():
+            if name not in self.entities:
+                terms = frozenset(lexical(name).tolist())
+                if terms:
+                    self._entity_terms.setdefault(min(terms), []).append((terms, name))
+            found = [at for seq in seqs if (at := self.row_of(seq)) is not None]
+            weight = 1.0 / (1.0 + log2(len(found))) if found else 0.0
+            self.entities[name] = np.array(found, np.int64), weight
+
+    def named(self, terms: frozenset[int]) -> NDArray[np.float32]:
+        """(rows,) in [0, 1]: how rare a name of the query occurs in the row.
+
+        A name counts 1 / (1 + log2(rows it is in)), so that a name which is everywhere
+        says little.
+        """
+        out = np.zeros(len(self.rows), np.float32)
+        for first in terms:
+            for wanted, name in self._entity_terms.get(first, ()):
+                if wanted <= terms:
+                    rows, weight = self.entities[name]
+                    out[rows] = np.maximum(out[rows], weight)
+        return out
+
+    def chain(self, at: int) -> list[int]:
+        """Positions of what a row replaced, newest first."""
+        out: list[int] = []
+        queue = list(self.replaced.get(self.rows[at].id, ()))
+        while queue:
+            older = queue.pop(0)
+            if older not in out:
+                out.append(older)
+                queue.extend(self.replaced.get(self.rows[older].id, ()))
+        return out
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        columns = (*self.times.values(), self.category, self.importance)
+        names = sum(a.nbytes + 200 for a, _ in self.entities.values())
+        return super().nbytes + sum(c.nbytes for c in columns) + names
+
+
+def _time(row: MemoryRow, name: str) -> int:
+    value: int | None = getattr(row, name)
+    return FOREVER if value is None else value

@@ -1,0 +1,161 @@
+"""What turns and facts have in common: rows, their passages, postings and vectors."""
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.protocols import LexicalRows, ScoresAll, VectorIndex
+from hmem.views.grow import Grow
+from hmem.views.lexicon import Lexicon
+
+
+class Row(Protocol):
+    """What a table needs of a row."""
+
+    @property
+    def seq(self) -> int:
+        """Its sequence, higher than that of any earlier row."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """All of its text."""
+        ...
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Where its passages end."""
+        ...
+
+
+R = TypeVar("R", bound=Row)
+FOREVER = np.iinfo(np.int64).max
+"""Stands for "no end" in a time column."""
+
+
+class Labels:
+    """Strings as small ints; None is 0."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str | None, int] = {None: 0}
+        self.names: list[str | None] = [None]
+
+    def number(self, name: str | None) -> int:
+        """The number of a name, given now if it has none."""
+        n = self.numbers.setdefault(name, len(self.names))
+        if n == len(self.names):
+            self.names.append(name)
+        return n
+
+
+class Table(Generic[R]):
+    """Rows of one kind in sequence order. A *doc* is one passage of one row."""
+
+    def __init__(self, index: VectorIndex | None) -> None:
+        self.rows: list[R] = []
+        self.seqs = Grow(np.int64)
+        self.first_doc = Grow(np.int32)
+        self.doc_row = Grow(np.int32)
+        self.agents, self.sessions = Labels(), Labels()
+        self.agent, self.session = Grow(np.int32), Grow(np.int32)
+        self.lexicon = Lexicon()
+        self.index = index
+        self.text_bytes = 0
+        self.scan = index if isinstance(index, ScoresAll) else None
+        self._in_order = True
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def docs(self) -> int:
+        """Passages held."""
+        return len(self.doc_row)
+
+    def append_rows(self, rows: Sequence[R]) -> NDArray[np.int32]:
+        """Add rows with higher sequences than any held; returns their docs."""
+        start = self.docs
+        passages = np.fromiter((len(r.ends) for r in rows), np.int32, len(rows))
+        firsts = start + np.cumsum(passages, dtype=np.int32) - passages
+        base = len(self.rows)
+        self.rows.extend(rows)
+        self.seqs.extend([r.seq for r in rows])
+        self.first_doc.extend(firsts)
+        self.doc_row.extend(np.repeat(np.arange(base, base + len(rows)), passages))
+        self.text_bytes += sum(len(r.text) for r in rows)
+        return np.arange(start, self.docs, dtype=np.int32)
+
+    def row_of(self, seq: int) -> int | None:
+        """The position of a row, None when it is not held."""
+        at = int(np.searchsorted(self.seqs.view, seq))
+        return at if at < len(self.rows) and self.seqs.view[at] == seq else None
+
+    def docs_of(self, keys: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Docs of (seq, passage) keys; -1 for one that is not held."""
+        if not self.rows:
+            return np.full(len(keys), -1)
+        seqs = keys[:, 0].astype(np.int64)
+        at = np.minimum(np.searchsorted(self.seqs.view, seqs), len(self.rows) - 1)
+        docs = self.first_doc.view[at].astype(np.int64) + keys[:, 1]
+        held = (docs < self.docs) & (self.seqs.view[at] == seqs)
+        held &= self.doc_row.view[np.minimum(docs, self.docs - 1)] == at
+        return np.where(held, docs, -1)
+
+    def append_lexical(self, rows: LexicalRows) -> None:
+        """Add the postings of the passages that follow those held."""
+        self.lexicon.extend(rows.lengths, rows.tokens)
+
+    def put_vectors(
+        self, docs: NDArray[np.int64], vectors: NDArray[np.float32]
+    ) -> NDArray[np.int64]:
+        """Set vectors of docs; returns the docs that were held."""
+        if self.index is None:
+            return docs[:0]
+        held = docs >= 0
+        put = docs[held]
+        ahead = np.arange(len(self.index), len(self.index) + len(put))
+        self._in_order = self._in_order and np.array_equal(put, ahead)
+        self.index.add(put.astype(np.uint64), vectors[held])
+        return put
+
+    def dense(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(docs + 1) cosines, zero without a vector; the last one is the missing
+        neighbour."""
+        out = np.zeros(self.docs + 1, np.float32)
+        if self.index is None or not len(self.index):
+            return out
+        if self.scan is None:
+            scores, ids = self.index.search(query, len(self.index))
+            out[ids.astype(np.int64)] = scores
+        elif self._in_order:
+            out[: len(self.index)] = self.scan.scores(query)
+        else:
+            out[self.index.ids.astype(np.int64)] = self.scan.scores(query)
+        return out
+
+    def without_vector(self, docs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of some docs that have no vector yet."""
+        if self.index is None:
+            return docs
+        if self._in_order:
+            return docs[docs >= len(self.index)]
+        return docs[~np.isin(docs, self.index.ids)]
+
+    def span(self, doc: int) -> tuple[int, int]:
+        """Where in its row's text a doc stands."""
+        at = int(self.doc_row.view[doc])
+        ends = self.rows[at].ends
+        part = doc - int(self.first_doc.view[at])
+        return (ends[part - 1] if part else 0), ends[part]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, texts at one byte a character and 600 a row for its objects."""
+        columns = (
+            *(self.seqs, self.first_doc, self.doc_row, self.agent, self.session),
+            self.lexicon,
+        )
+        held = sum(c.nbytes for c in columns) + self.text_bytes + 600 * len(self.rows)
+        return held + (self.index.nbytes if self.index is not None else 0)

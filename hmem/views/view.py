@@ -1,0 +1,93 @@
+"""A view: everything of one user that a search needs, kept up to date by deltas."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.protocols import Delta, Mark, Space, VectorIndex, VectorRows
+from hmem.records import Episode, Kind, Memory
+from hmem.vectors import codec
+from hmem.views.facts import Facts
+from hmem.views.records import episode_record, memory_record
+from hmem.views.turns import Turns
+
+MakeIndex = Callable[[int], VectorIndex]
+
+
+class View:
+    """One user's turns and facts. Not thread-safe: one writer, and no reader meanwhile."""
+
+    def __init__(
+        self, user_id: str, space: Space | None, make_index: MakeIndex
+    ) -> None:
+        self.user_id = user_id
+        self.space = space
+        self._make_index = make_index
+        self.mark: Mark | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        dim = self.space.dim if self.space else None
+        self.turns = Turns(self._make_index(dim) if dim else None)
+        self.facts = Facts(self._make_index(dim) if dim else None)
+        self.pending: frozenset[int] = frozenset()
+        self._records: dict[tuple[Kind, int], Memory | Episode] = {}
+
+    def apply(self, delta: Delta) -> None:
+        """Take over what changed."""
+        if delta.whole:
+            self._clear()
+        self.mark = delta.mark
+        self.pending = delta.pending
+        if delta.turns:
+            self.turns.append(delta.turns)
+        if delta.memories:
+            self.facts.put(delta.memories)
+            self._records = {k: v for k, v in self._records.items() if k[0] == "turn"}
+        for lexical in delta.lexical:
+            self.table(lexical.kind).append_lexical(lexical)
+        for vectors in delta.vectors:
+            self._put_vectors(vectors)
+        self.facts.put_entities(delta.entities)
+
+    def _put_vectors(self, rows: VectorRows) -> None:
+        if self.space is None or rows.space != self.space.id:
+            return
+        table = self.table(rows.kind)
+        vectors = codec(rows.codec).decode(rows.codes, self.space.dim)
+        docs = table.docs_of(rows.keys)
+        last = _last_of_each(docs)
+        table.put_vectors(docs[last], vectors[last])
+
+    def table(self, kind: Kind) -> "Turns | Facts":
+        """The rows of a kind."""
+        return self.turns if kind == "turn" else self.facts
+
+    def record(self, kind: Kind, at: int) -> Memory | Episode:
+        """The row at a position as a record; made once."""
+        if kind == "turn":
+            row = self.turns.rows[at]
+            pending = row.job in self.pending
+            known = self._records.get((kind, at))
+            if isinstance(known, Episode) and known.pending == pending:
+                return known
+            made: Memory | Episode = episode_record(self.user_id, row, pending=pending)
+        else:
+            if (kind, at) in self._records:
+                return self._records[kind, at]
+            made = memory_record(self.user_id, self.facts.rows[at])
+        self._records[kind, at] = made
+        return made
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, texts and records included (an estimate for Python's objects)."""
+        return self.turns.nbytes + self.facts.nbytes + 900 * len(self._records) + 2_000
+
+
+def _last_of_each(docs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions of the last occurrence of each held doc, in order."""
+    _, first_reversed = np.unique(docs[::-1], return_index=True)
+    last = np.sort(len(docs) - 1 - first_reversed)
+    return np.asarray(last[docs[last] >= 0])
