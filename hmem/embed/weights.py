@@ -35,7 +35,7 @@ def default_folder(environ: Mapping[str, str] | None = None) -> Path:
     source = os.environ if environ is None else environ
     base = Path(source.get("XDG_DATA_HOME", ""))
     if not base.is_absolute():
-        home = Path(source.get("HOME", "") or os.path.expanduser("~"))
+        home = Path(source.get("HOME", "") or Path("~").expanduser())
         base = home / ".local" / "share" if home.is_absolute() else Path.cwd() / ".hmem"
     return base / "hmem" / "models" / "minilm"
 
@@ -46,10 +46,15 @@ def find_weights(environ: Mapping[str, str] | None = None) -> Path | None:
     HMEM_MINILM_DIR decides alone when it is set: a folder named there that lacks a file
     is not passed over in silence for another one; it gives None.
     """
+    folder = wanted_folder(environ)
+    return None if missing_files(folder) else folder
+
+
+def wanted_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where the weights are looked for: HMEM_MINILM_DIR, else `default_folder`."""
     source = os.environ if environ is None else environ
     named = source.get("HMEM_MINILM_DIR", "").strip()
-    folder = Path(named).expanduser() if named else default_folder(source)
-    return folder if not missing_files(folder) else None
+    return Path(named).expanduser() if named else default_folder(source)
 
 
 def missing_files(folder: Path) -> list[str]:
