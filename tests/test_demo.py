@@ -1,0 +1,137 @@
+"""The demo remembers, finds what it should, says what ran, and can fail."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hmem.cli import demo
+from hmem.cli.show import as_json, as_text
+from hmem.config import Config
+
+RUN = [sys.executable, "-c", "from hmem.cli import main; main()", "demo"]
+
+
+def no_weights(tmp_path: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("HMEM_")}
+    return {**kept, "HMEM_MINILM_DIR": str(tmp_path / "no-weights")}
+
+
+@pytest.fixture
+def lexical() -> Config:
+    return Config(embed="none")
+
+
+def test_the_script_is_dated_and_each_expected_turn_is_in_it_once() -> None:
+    script = demo.load_script()
+    days = [session["observed_at"] for session in script["sessions"]]
+    texts = [text for session in script["sessions"] for _, text in session["turns"]]
+    assert len(days) == 5
+    assert days == sorted(days)
+    assert days[-1] < script["asked_at"]
+    assert 40 <= len(texts) <= 60
+    for question in script["questions"]:
+        assert sum(question["expect"] in text for text in texts) == 1
+
+
+def test_it_finds_everything_by_words_alone(lexical: Config) -> None:
+    report = demo.demonstrate(lexical)
+    assert report.ok, [answer for answer in report.answers if answer.wrong]
+    assert len(report.answers) == 4
+    assert {result.status for result in report.receipts.values()} == {"done"}
+    assert sum(len(result.turns) for result in report.receipts.values()) == 56
+    assert 0 < report.block.tokens <= report.max_tokens
+    assert "lexical only" in report.ran["embedder"]
+
+
+def test_it_leaves_no_folder_behind_unless_told_to(
+    lexical: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    demo.demonstrate(lexical)
+    assert list(tmp_path.iterdir()) == []
+    demo.demonstrate(lexical, path=tmp_path / "kept")
+    assert (tmp_path / "kept").is_dir()
+
+
+def test_a_second_run_in_one_folder_adds_nothing_and_finds_the_same(
+    lexical: Config, tmp_path: Path
+) -> None:
+    first = demo.demonstrate(lexical, path=tmp_path / "store")
+    again = demo.demonstrate(lexical, path=tmp_path / "store")
+    assert again.ok
+    assert sum(len(result.turns) for result in again.receipts.values()) == 0
+    assert [[hit.id for hit in answer.hits] for answer in again.answers] == [
+        [hit.id for hit in answer.hits] for answer in first.answers
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        pytest.param({"expect": "I live on the moon"}, "no turn with", id="not found"),
+        pytest.param(
+            {"expect": "I live in Ghent", "as_of": "2026-04-01"},
+            "no turn",
+            id="too early",
+        ),
+    ],
+)
+def test_it_fails_when_an_expected_turn_is_not_found(
+    lexical: Config,
+    change: dict[str, Any],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = demo.load_script()
+    script["questions"][0] |= change
+    monkeypatch.setattr(demo, "load_script", lambda: script)
+    report = demo.demonstrate(lexical)
+    assert not report.ok
+    assert says in report.answers[0].wrong
+    assert "WRONG" in "\n".join(as_text(report))
+    assert as_json(report)["ok"] is False
+
+
+def test_under_the_c_locale_it_prints_utf8_in_80_columns(tmp_path: Path) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        RUN,
+        capture_output=True,
+        env=no_weights(tmp_path) | plain,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode("utf-8")
+    assert "café" in text or "Gefeliciteerd" in text or text.isascii()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "hmem models install minilm" in text
+    assert "no language model" in text
+
+
+def test_json_is_the_whole_of_stdout(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*RUN, "--json"],
+        capture_output=True,
+        env=no_weights(tmp_path),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    value = json.loads(done.stdout)
+    assert value["ok"] is True
+    assert [answer["found"] for answer in value["answers"]] == [True] * 4
+    assert value["block"]["tokens"] > 0
+
+
+@pytest.mark.model
+def test_with_the_weights_it_also_finds_by_meaning() -> None:
+    report = demo.demonstrate(Config(embed="minilm"))
+    assert report.ok, [answer for answer in report.answers if answer.wrong]
+    assert len(report.answers) == 5
+    assert "384 dimensions" in report.ran["embedder"]

@@ -1,0 +1,112 @@
+"""The README is part of the program: its example runs, its table is Config's."""
+
+import ast
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from hmem.config import Config
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.S | re.M)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_an_example_runs(
+    code: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    said = re.findall(r"print\(.*\)\s+# (\[.*\])$", code, flags=re.M)
+    for value in said:
+        assert repr(ast.literal_eval(value)) in printed.splitlines()
+
+
+def test_the_example_says_what_it_prints_and_the_block_holds_both_turns(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks("python")[0], "README.md", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-1] == "['I live in Bristol.']"
+    assert "Ghent" in printed
+    assert "2026" in printed
+
+
+def test_the_example_is_short() -> None:
+    assert len(blocks("python")[0].strip().splitlines()) < 15
+
+
+def test_the_two_commands_are_one_line_each() -> None:
+    first, second = blocks("sh")
+    assert first.count("\n") == second.count("\n") == 1
+    assert first.strip().endswith("hmem demo --install")
+    assert second.strip().endswith("pytest -q")
+    for line in (first, second):
+        assert line.startswith("python3 -m venv .venv && ")
+
+
+def test_the_commands_name_extras_and_groups_that_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = set(project["project"]["optional-dependencies"])
+    text = "".join(blocks("sh") + blocks("console"))
+    named = {
+        name
+        for found in re.findall(r"\.\[([\w,]+)\]|--extra (\w+)", text)
+        for name in "".join(found).split(",")
+    }
+    assert named
+    assert named <= extras
+    groups = set(re.findall(r"--group (\w+)", text))
+    assert groups
+    assert groups <= set(project["dependency-groups"])
+
+
+def test_the_settings_table_is_config() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (?:`(\w+)`)? ?\| `([^`]*)` \| (.+) \|$", README, flags=re.M
+    )
+    documented = {name: (variable, default) for name, variable, default, _ in rows}
+    actual = {
+        f.name: (
+            "" if f.name == "on_event" else f"HMEM_{f.name.upper()}",
+            f'"{f.default}"' if isinstance(f.default, str) else repr(f.default),
+        )
+        for f in fields(Config)
+    }
+    assert documented == actual
+    assert list(documented) == list(actual), "in the order of the fields"
+
+
+def test_the_documented_limits_are_the_real_ones() -> None:
+    limits = re.search(r"^\*\*Limits\*\*:.*?\n\n", README, flags=re.S | re.M)
+    assert limits is not None
+    flat = " ".join(limits[0].split())
+    config = Config()
+    assert f"a message up to {config.max_message_chars:,} characters" in flat
+    assert f"an `add()` up to {config.max_messages:,} messages" in flat
+    assert f"a fact up to {config.max_item_chars:,} characters" in flat
+
+
+def test_there_are_nine_promises_and_each_says_whether_it_holds() -> None:
+    section = README.split("## What is promised")[1].split("\n## ")[0]
+    assert len(re.findall(r"^\| [✓◐] \| \*\*", section, flags=re.M)) == 9
+
+
+def test_every_local_link_leads_somewhere() -> None:
+    links = re.findall(r"\]\((?!https?://|#)([^)]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
