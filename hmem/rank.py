@@ -61,13 +61,10 @@ def rank(view: View, ask: Ask, query: Floats | None, weights: Weights) -> list[F
         np.where(mask, s.rows, -np.inf) for s, mask in zip(scored, allowed, strict=True)
     ]
     facts = len(view.facts)
-    found: list[Found] = []
-    for position in best_first(np.concatenate(rows), ask.k).tolist():
-        found.append(
-            scored[0].found(position)
-            if position < facts
-            else scored[1].found(position - facts)
-        )
+    found = [
+        scored[0].found(at) if at < facts else scored[1].found(at - facts)
+        for at in best_first(np.concatenate(rows), ask.k).tolist()
+    ]
     if ask.min_score is None:
         return found
     return [f for f in found if f.score >= ask.min_score]

@@ -169,7 +169,8 @@ def _given(vector: Floats, space: Space | None) -> Floats | None:
     query = np.asarray(vector, np.float32)
     if query.shape != (space.dim,):
         raise BadVectorError(f"vector= must have {space.dim} dimensions")
-    return unit(query[None, :])[0]
+    row: Floats = unit(query[None, :])[0]
+    return row
 
 
 def _line(hit: Hit) -> Line:

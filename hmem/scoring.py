@@ -10,15 +10,20 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What each signal counts in a score. A kind's weights sum to 1."""
+    """What each signal counts in a score. A kind's weights sum to 1.
 
-    turn_dense: float = 0.30
+    Windows carry more than single turns, words as much as meaning. Chosen by hand on the
+    two LoCoMo dev conversations, in the middle of a plateau: a shift of 0.05 between any
+    two signals moves evidence recall at 1,000 tokens by at most one point.
+    """
+
+    turn_dense: float = 0.25
     turn_window_dense: float = 0.30
     turn_words: float = 0.10
-    turn_window_words: float = 0.20
+    turn_window_words: float = 0.25
     turn_speaker: float = 0.10
-    fact_dense: float = 0.60
-    fact_words: float = 0.30
+    fact_dense: float = 0.55
+    fact_words: float = 0.35
     fact_named: float = 0.10
     unembedded: float = 0.45
     """The cosine that a turn without a vector counts as, while it is among the newest."""
@@ -54,7 +59,7 @@ def bm25(counts: Floats, lengths: Floats, mean_length: float) -> Floats:
 def best_first(scores: Floats, k: int) -> NDArray[np.int64]:
     """Positions of the k highest finite scores, best first, ties in order of position."""
     n = len(scores)
-    if k < n and n > 512:
+    if 0 < k < n and n > 512:
         # keep all that tie with the k-th, so that ties resolve by position
         kth = np.partition(scores, n - k)[n - k]
         some = np.flatnonzero(scores >= kth)
