@@ -18,31 +18,33 @@ def checked_texts(texts: Sequence[str]) -> list[str]:
     return [_encodable(text) for text in texts]
 
 
-def unit_rows(vectors: NDArray[np.float32], *, dim: int | None) -> NDArray[np.float32]:
-    """(n, dim) rows scaled to length 1.
+def unit_rows(
+    vectors: NDArray[np.float64], *, dim: int | None, first: int = 0
+) -> NDArray[np.float32]:
+    """(n, dim) rows scaled to length 1; row i belongs to text `first + i`.
 
     Raises EmbedderError (not retryable) for another dimension than `dim`, and for rows
-    with NaN, Inf or no length, naming the first such row.
+    with NaN, Inf or no length, with the first such text's position.
     """
-    if vectors.ndim != 2 or (dim is not None and vectors.shape[1] != dim):
+    if dim is not None and vectors.shape[1] != dim:
         raise EmbedderError(
-            f"the embedder returned vectors of {vectors.shape[-1]} dimensions "
+            f"the embedder returned vectors of {vectors.shape[1]} dimensions "
             f"where {dim} are expected (HMEM_EMBED_DIM)",
             retryable=False,
         )
-    # In float64: squares of the largest float32 values would overflow.
-    wide = vectors.astype(np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0.0)))
     if bad.size:
-        row = int(bad[0])
+        position = first + int(bad[0])
         raise EmbedderError(
-            f"the embedder returned no usable vector for text {row} (NaN, Inf or zero)",
+            f"the embedder returned no usable vector for text {position}: "
+            "it has NaN, Inf or no length",
             retryable=False,
-            position=row,
+            position=position,
         )
-    wide /= lengths[:, None]
-    return wide.astype(np.float32)
+    unit: NDArray[np.float32] = (vectors / lengths[:, None]).astype(np.float32)
+    return unit
 
 
 def _encodable(text: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from tokenizers import Tokenizer
 
+from hmem.config import Config
 from hmem.embed.bert import Bert
 from hmem.embed.checks import checked_texts
 from hmem.embed.lane import Lane
@@ -30,7 +31,7 @@ from hmem.embed.weights import (
     read_tensors,
     sha256_of,
 )
-from hmem.errors import EmbedderError, MissingModelError
+from hmem.errors import ConfigError, EmbedderError, MissingModelError
 
 __all__ = ["MiniLM", "find_weights"]
 
@@ -108,6 +109,17 @@ class MiniLM:
     async def aclose(self) -> None:
         """End the thread; waiting calls raise ClosedError. Idempotent."""
         await self._lane.aclose()
+
+
+def from_config(config: Config) -> MiniLM:
+    """The local embedder. Raises MissingModelError; ConfigError for another dimension."""
+    embedder = MiniLM.load()
+    if config.embed_dim not in (None, embedder.dim):
+        raise ConfigError(
+            f"{MINILM} gives {embedder.dim} dimensions, and HMEM_EMBED_DIM says "
+            f"{config.embed_dim}"
+        )
+    return embedder
 
 
 def _bert(folder: Path) -> Bert:

@@ -1,0 +1,131 @@
+"""Names to parts: the one place that imports what may not be installed.
+
+    register_embedder("acme", "acme_hmem:make_embedder")
+    AsyncMemory(Config(embed="acme"))
+
+A target is `module:attribute`; the attribute is called with the Config. It is imported
+when it is first asked for, never before.
+"""
+
+import importlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hmem.config import Config
+from hmem.embed.weights import HOW_TO_GET_IT, MINILM, find_weights, wanted_folder
+from hmem.errors import (
+    ConfigError,
+    MissingExtraError,
+    MissingModelError,
+    UnknownBackendError,
+)
+from hmem.protocols import Embedder, Store
+
+log = logging.getLogger("hmem.backends")
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Where a part is made, and the extra that brings what it imports."""
+
+    name: str
+    target: str
+    extra: str | None = None
+
+    def load(self) -> Callable[[Config], Any]:
+        """Import the target. Raises MissingExtraError when a dependency is not there.
+
+        Any other failure to import is a bug in the target and passes as it is.
+        """
+        module, _, attribute = self.target.partition(":")
+        try:
+            found: Callable[[Config], Any] = getattr(
+                importlib.import_module(module), attribute
+            )
+        except ModuleNotFoundError as e:
+            missing, ours = (e.name or "").partition(".")[0], module.partition(".")[0]
+            if self.extra is None or missing == ours:
+                raise
+            raise MissingExtraError(self.name, self.extra) from e
+        return found
+
+
+REMOTE = Backend("openai", "hmem.embed.remote:from_config", "openai")
+EMBEDDERS: dict[str, Backend] = {}
+STORES: dict[str, Backend] = {}
+
+
+def register_embedder(name: str, target: str, *, extra: str | None = None) -> None:
+    """Make `Config(embed=name)` mean the Embedder that `target(config)` returns."""
+    _register(EMBEDDERS, name, target, extra)
+
+
+def register_store(name: str, target: str, *, extra: str | None = None) -> None:
+    """Make `make_store(config, name=name)` mean the Store that `target(config)` returns."""
+    _register(STORES, name, target, extra)
+
+
+def make_embedder(config: Config) -> Embedder | None:
+    """The embedder that `config.embed` names; None for "none".
+
+    "auto" is the local model where its weights and its extra are here, else None: whether
+    a store may be opened without vectors is the caller's to decide. A name that is not
+    registered is a model's, at an OpenAI-compatible endpoint. Reads files and imports:
+    call it in a thread. Raises ConfigError and its kinds.
+    """
+    name = config.embed.strip()
+    if not name:
+        raise ConfigError(
+            "Config.embed (HMEM_EMBED) must name an embedder, or be 'none'"
+        )
+    if name == "none":
+        return None
+    if name == "auto":
+        return _local_if_here(config)
+    if name == "minilm" and find_weights() is None:
+        raise MissingModelError(
+            f"the weights of {MINILM} are not in {wanted_folder()}: {HOW_TO_GET_IT}"
+        )
+    made: Embedder = EMBEDDERS.get(name, REMOTE).load()(config)
+    return made
+
+
+def make_store(config: Config, *, name: str = "embedded") -> Store:
+    """The store of that name, not yet open. Raises UnknownBackendError."""
+    if name not in STORES:
+        known = ", ".join(sorted(STORES))
+        raise UnknownBackendError(f"no store is named {name!r}; there are: {known}")
+    made: Store = STORES[name].load()(config)
+    return made
+
+
+def _local_if_here(config: Config) -> Embedder | None:
+    if find_weights() is None:
+        log.info("no embedder: %s", HOW_TO_GET_IT)
+        return None
+    try:
+        load = EMBEDDERS["minilm"].load()
+    except MissingExtraError as e:
+        log.warning("the local weights are here, but %s", e)
+        return None
+    made: Embedder = load(config)
+    return made
+
+
+def _register(
+    registry: dict[str, Backend], name: str, target: str, extra: str | None
+) -> None:
+    """Add a backend. A name is registered once, so that a clash is noticed."""
+    if name in {"", "auto", "none"} or name != name.strip():
+        raise ConfigError(f"a backend cannot be named {name!r}")
+    if not all(target.partition(":")):
+        raise ConfigError(f"{name!r} needs a target like 'module:attribute'")
+    backend = Backend(name, target, extra)
+    if registry.setdefault(name, backend) != backend:
+        raise ConfigError(f"{name!r} is already registered for {registry[name].target}")
+
+
+register_embedder("minilm", "hmem.embed.minilm:from_config", extra="local")
+register_store("embedded", "hmem.stores.embedded:EmbeddedStore")
