@@ -1,19 +1,21 @@
 """The command line: one line for what went wrong, exit codes, a worker that stops."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from hmem import AsyncMemory, Config, Receipt, __version__
+from hmem import AsyncMemory, Config, __version__
 from hmem.cli.commands import hmem as command
-
-RUN = [sys.executable, "-c", "from hmem.cli import main; main()"]
+from hmem.testing.fakes import HashEmbedder
 
 
 @pytest.fixture(autouse=True)
@@ -139,32 +141,88 @@ def test_help_loads_neither_models_nor_clients() -> None:
     assert done.stdout.endswith("\nset()\n"), done.stdout + done.stderr
 
 
+EMBEDDING_WORKER = """
+import sys
+from hmem.backends import register_embedder
+from hmem.cli import main
+from hmem.testing import fakes
+
+kind = getattr(fakes, sys.argv.pop())
+def make(config): return kind()
+register_embedder("fake", "__main__:make")
+main()
+"""
+
+
+async def start_worker(path: Path, embedder: str) -> asyncio.subprocess.Process:
+    """`hmem worker` in a process that has an embedder of the tests'."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", EMBEDDING_WORKER, "worker", "--path", str(path)),
+        embedder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "HMEM_EMBED": "fake", "HMEM_LEASE": "300"},
+    )
+
+
+@asynccontextmanager
+async def worker(
+    path: Path, embedder: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await start_worker(path, embedder)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def assert_ends_well(
+    process: asyncio.subprocess.Process, signum: signal.Signals, path: Path
+) -> None:
+    process.send_signal(signum)
+    out, err = await asyncio.wait_for(process.communicate(), 10)
+    assert process.returncode == 0, err.decode()
+    assert out == b""
+    assert err.decode().splitlines() == [f"hmem worker: {path}", "hmem worker: stopped"]
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 async def test_a_worker_process_works_and_a_signal_ends_it_well(
     tmp_path: Path, signum: signal.Signals
 ) -> None:
-    config = Config(path=tmp_path / "store", shards=2, worker="off", embed="none")
-    async with AsyncMemory(config) as mem:
-        receipts: list[Receipt] = [
+    config = Config(path=tmp_path / "store", shards=2, worker="off")
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        receipts = [
             await mem.add(f"Bee hive {n} swarmed.", user_id=f"u{n}") for n in range(3)
         ]
-        worker = subprocess.Popen(
-            [*RUN, "worker", "--path", str(config.path)],
-            stderr=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "HMEM_EMBED": "none"},
-        )
-        try:
+        assert [receipt.status for receipt in receipts] == ["queued"] * 3
+        async with worker(config.folder, "HashEmbedder") as process:
             for receipt in receipts:
-                assert (await receipt.result(timeout=15)).status == "done"
-            worker.send_signal(signum)
-            out, err = worker.communicate(timeout=15)
-        finally:
-            worker.kill()
-    assert worker.returncode == 0, err
-    assert out == ""
-    assert err.splitlines() == [
-        f"hmem worker: {config.path}",
-        "hmem worker: stopped",
-    ]
+                assert (await receipt.result(timeout=20)).status == "done"
+            await assert_ends_well(process, signum, config.folder)
+
+
+async def test_a_worker_that_is_stopped_gives_back_what_it_holds(
+    tmp_path: Path,
+) -> None:
+    config = Config(path=tmp_path / "store", shards=1, worker="off")
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        receipt = await mem.add("The queen is two years old.", user_id="ana")
+        async with worker(config.folder, "HangingEmbedder") as stuck:
+            await until(mem, receipt.id, "running")
+            await assert_ends_well(stuck, signal.SIGTERM, config.folder)
+        assert (await mem.receipt(receipt.id, user_id="ana")).status == "queued"
+        # Its lease of 300 s would keep the next worker from the job for longer than this.
+        async with worker(config.folder, "HashEmbedder") as process:
+            assert (await receipt.result(timeout=20)).status == "done"
+            await assert_ends_well(process, signal.SIGTERM, config.folder)
+
+
+async def until(mem: AsyncMemory, job_id: str, status: str) -> None:
+    async with asyncio.timeout(20):
+        while (  # noqa: ASYNC110 - another process changes it
+            await mem.receipt(job_id, user_id="ana")
+        ).status != status:
+            await asyncio.sleep(0.02)

@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hmem import AddResult, AsyncMemory, Block, Config, Hit, __version__
+from hmem import AddResult, AsyncMemory, Block, Config, Hit
+from hmem.embed.weights import MINILM, find_weights
 
 SHOWN = 3
 """How many turns are shown, and among how many the expected one has to be."""
@@ -82,11 +82,12 @@ async def _run(config: Config, script: Mapping[str, Any], *, kept: bool) -> Repo
             for session in script["sessions"]
         }
         added = time.perf_counter()
-        ran = await _what_ran(mem, config, script, kept=kept)
+        stats = await mem.admin.stats()
+        vectors = stats["space"] is not None and stats["embedder"] is not None
         questions = [
             question
             for question in script["questions"]
-            if _has_vectors(ran) or not question.get("needs_vectors")
+            if vectors or not question.get("needs_vectors")
         ]
         asked = time.perf_counter()
         answers = [await _answer(mem, script, question) for question in questions]
@@ -99,7 +100,7 @@ async def _run(config: Config, script: Mapping[str, Any], *, kept: bool) -> Repo
             asked_at=script["asked_at"],
         )
     return Report(
-        ran=ran,
+        ran=_what_ran(config, script, stats, kept=kept),
         receipts=receipts,
         answers=tuple(answers),
         asked=wanted["ask"],
@@ -158,3 +159,32 @@ def _wrong(question: Mapping[str, Any], hits: tuple[Hit, ...]) -> str:
     if not any(question["expect"] in hit.text for hit in hits):
         return f"no turn with {question['expect']!r} was found"
     return ""
+
+
+def _what_ran(
+    config: Config, script: Mapping[str, Any], stats: Mapping[str, Any], *, kept: bool
+) -> dict[str, str]:
+    """What this run consisted of, by name."""
+    sessions = script["sessions"]
+    turns = sum(len(session["turns"]) for session in sessions)
+    first, last = (sessions[i]["observed_at"][:10] for i in (0, -1))
+    end = "kept" if kept else "removed at the end; --path DIR keeps one"
+    return {
+        "mode": "raw: turns are kept word for word; no language model ran",
+        "embedder": _embedder(config, stats),
+        "codec": f"{config.stored}, as vectors are stored",
+        "store": f"{config.folder} ({end})",
+        "turns": f"{turns} in {len(sessions)} sessions, {first} to {last}",
+    }
+
+
+def _embedder(config: Config, stats: Mapping[str, Any]) -> str:
+    """Which embedder ran, or why none did."""
+    if stats["embedder"] is not None and stats["space"] is not None:
+        where = "on this machine" if stats["embedder"] == MINILM else "by configuration"
+        return f"{stats['embedder']} {where}, {stats['space']['dim']} dimensions"
+    if config.embed == "none":
+        return "none, lexical only: HMEM_EMBED is none"
+    if find_weights() is None:
+        return "none, lexical only: no weights found, run `hmem models install minilm`"
+    return "none, lexical only: it needs pip install 'hmem[local]'"
