@@ -1,3 +1,154 @@
 """hmem: async-first memory for LLM agents. Durable, dated, per user, in SQLite files."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hmem.backends import register_embedder, register_store
+    from hmem.config import Config
+    from hmem.errors import (
+        BadTimeError,
+        BadVectorError,
+        CapacityError,
+        ClosedError,
+        ConfigError,
+        DamagedStoreError,
+        DeadlineError,
+        DiskFullError,
+        EmbedderError,
+        EmbeddingSpaceError,
+        ForeignFolderError,
+        ForkedError,
+        HmemError,
+        IdempotencyError,
+        InputError,
+        InputTypeError,
+        LifecycleError,
+        MissingExtraError,
+        MissingModelError,
+        ModelError,
+        NetworkFolderError,
+        NewerFormatError,
+        NotOpenError,
+        QueueFullError,
+        ReadOnlyStoreError,
+        ScopeError,
+        StoreBusyError,
+        StoreError,
+        TextTooLongError,
+        UnknownBackendError,
+        WrongLoopError,
+    )
+    from hmem.memory import AsyncMemory
+    from hmem.receipts import Receipt
+    from hmem.records import (
+        AddResult,
+        Block,
+        Episode,
+        Erased,
+        HistoryEvent,
+        Hit,
+        Memory,
+        Page,
+        SearchResult,
+        Skipped,
+        Usage,
+    )
+    from hmem.scoped import Scoped
+    from hmem.worker import run_worker
+
 __version__ = "0.1.0"
+
+_ERRORS = (
+    *("BadTimeError", "BadVectorError", "CapacityError", "ClosedError", "ConfigError"),
+    *("DamagedStoreError", "DeadlineError", "DiskFullError", "EmbedderError"),
+    *("EmbeddingSpaceError", "ForeignFolderError", "ForkedError", "HmemError"),
+    *("IdempotencyError", "InputError", "InputTypeError", "LifecycleError"),
+    *("MissingExtraError", "MissingModelError", "ModelError", "NetworkFolderError"),
+    *("NewerFormatError", "NotOpenError", "QueueFullError", "ReadOnlyStoreError"),
+    *("ScopeError", "StoreBusyError", "StoreError", "TextTooLongError"),
+    *("UnknownBackendError", "WrongLoopError"),
+)
+_RECORDS = (
+    *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "Memory"),
+    *("Page", "SearchResult", "Skipped", "Usage"),
+)
+# Resolved when first used: `import hmem` costs milliseconds and loads neither numpy nor
+# any extra.
+_HOMES = {
+    **dict.fromkeys(_ERRORS, "hmem.errors"),
+    **dict.fromkeys(_RECORDS, "hmem.records"),
+    "AsyncMemory": "hmem.memory",
+    "Config": "hmem.config",
+    "Receipt": "hmem.receipts",
+    "Scoped": "hmem.scoped",
+    "register_embedder": "hmem.backends",
+    "register_store": "hmem.backends",
+    "run_worker": "hmem.worker",
+}
+
+__all__ = [
+    "AddResult",
+    "AsyncMemory",
+    "BadTimeError",
+    "BadVectorError",
+    "Block",
+    "CapacityError",
+    "ClosedError",
+    "Config",
+    "ConfigError",
+    "DamagedStoreError",
+    "DeadlineError",
+    "DiskFullError",
+    "EmbedderError",
+    "EmbeddingSpaceError",
+    "Episode",
+    "Erased",
+    "ForeignFolderError",
+    "ForkedError",
+    "HistoryEvent",
+    "Hit",
+    "HmemError",
+    "IdempotencyError",
+    "InputError",
+    "InputTypeError",
+    "LifecycleError",
+    "Memory",
+    "MissingExtraError",
+    "MissingModelError",
+    "ModelError",
+    "NetworkFolderError",
+    "NewerFormatError",
+    "NotOpenError",
+    "Page",
+    "QueueFullError",
+    "ReadOnlyStoreError",
+    "Receipt",
+    "ScopeError",
+    "Scoped",
+    "SearchResult",
+    "Skipped",
+    "StoreBusyError",
+    "StoreError",
+    "TextTooLongError",
+    "UnknownBackendError",
+    "Usage",
+    "WrongLoopError",
+    "__version__",
+    "register_embedder",
+    "register_store",
+    "run_worker",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from the room that defines it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hmem' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,133 @@
+"""Arguments of reads -> a validated Ask. Pure. Raises before anything is looked at."""
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.config import Config
+from hmem.errors import BadVectorError, InputError, InputTypeError
+from hmem.items import read_category
+from hmem.protocols import Clock, Micros
+from hmem.rank import Ask
+from hmem.records import Kind
+from hmem.scope import scope_of
+from hmem.text import clean, query_tokens
+from hmem.times import interval, moment, to_micros
+
+MAX_QUERY_CHARS = 8_000
+"""A longer query is cut here before anything is made of it."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_MOST_TOKENS = 1_000_000
+
+
+def read_ask(
+    query: object,
+    *,
+    user_id: object,
+    agent_id: object,
+    session_id: object,
+    k: int,
+    config: Config,
+    clock: Clock,
+    **given: Any,
+) -> Ask:
+    """An Ask from what a caller gave. `given` holds the other read options by name."""
+    scope = scope_of(user_id=user_id, agent_id=agent_id, session_id=session_id)
+    text = read_query(query)
+    zone = config.zone
+    during, category = given["during"], given["category"]
+    stretch = None if during is None else interval(during, zone)
+
+    def late(name: str) -> Micros | None:
+        if given[name] is None:
+            return None
+        return to_micros(moment(given[name], zone, end_of_day=True, name=name))
+
+    asked_at = late("asked_at")
+    return Ask(
+        query=text,
+        terms=query_tokens(text),
+        k=k,
+        asked_at=to_micros(clock()) if asked_at is None else asked_at,
+        vector=read_vector(given["vector"]),
+        as_of=late("as_of"),
+        known_at=late("known_at"),
+        during=stretch and (to_micros(stretch[0]), to_micros(stretch[1])),
+        agent_id=scope.agent_id,
+        session_id=scope.session_id,
+        category=None if category is None else read_category(category, "category"),
+        kinds=read_kinds(given["kinds"]),
+        min_score=read_min_score(given["min_score"]),
+    )
+
+
+def read_query(value: object) -> str:
+    """A query's text. An empty or blank one is an InputError; one without a word (only
+    punctuation) is fine and finds what its vector finds."""
+    if not isinstance(value, str):
+        raise InputTypeError(f"the query must be a str, not {type(value).__name__}")
+    text = clean(value[: 2 * MAX_QUERY_CHARS])[:MAX_QUERY_CHARS]
+    if not text.strip():
+        raise InputError("the query must not be empty or blank")
+    return text
+
+
+def read_count(value: object, name: str, *, least: int, most: int) -> int:
+    """An int >= `least`, cut to `most`."""
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise InputTypeError(f"{name} must be an int, not {type(value).__name__}")
+    number = operator.index(value)
+    if number < least:
+        raise InputError(f"{name} must be at least {least}")
+    return min(number, most)
+
+
+def read_max_tokens(value: object, config: Config) -> int:
+    """A block's cap; None is `Config.context_tokens`."""
+    if value is None:
+        return config.context_tokens
+    return read_count(value, "max_tokens", least=1, most=_MOST_TOKENS)
+
+
+def read_vector(value: object) -> NDArray[np.float32] | None:
+    """A query's vector, finite and not zero; its dimension is checked at the search."""
+    if value is None:
+        return None
+    try:
+        vector = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as e:
+        raise BadVectorError("vector= must be a sequence of numbers") from e
+    if vector.ndim != 1 or not vector.size:
+        raise BadVectorError("vector= must have one dimension")
+    largest = float(np.abs(vector).max())
+    if not math.isfinite(largest) or largest == 0.0:
+        raise BadVectorError("vector= must be finite and not all zero")
+    return (vector / largest).astype(np.float32)
+
+
+def read_kinds(value: object) -> frozenset[Kind]:
+    """Which kinds of rows to find: None is all of them; one name or several."""
+    if value is None:
+        return frozenset(KINDS)
+    if not isinstance(value, (str, Iterable)):
+        raise InputTypeError(f"kinds must be names, not {type(value).__name__}")
+    names = {value} if isinstance(value, str) else set(value)
+    wanted = frozenset(kind for kind in KINDS if kind in names)
+    if not wanted or len(wanted) != len(names):
+        raise InputError(f"kinds must be among {', '.join(KINDS)}")
+    return wanted
+
+
+def read_min_score(value: object) -> float | None:
+    """A least score in 0..1, on the scale of `Hit.score`."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputTypeError(f"min_score must be a number, not {type(value).__name__}")
+    if not 0 <= value <= 1:
+        raise InputError("min_score must lie in 0..1")
+    return float(value)

@@ -1,0 +1,31 @@
+"""`timeout=`: seconds, or None to wait as long as it takes."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+
+from hmem.errors import DeadlineError, InputError, InputTypeError
+
+
+def read_timeout(value: object, name: str = "timeout") -> float | None:
+    """Seconds >= 0, or None. Raises InputTypeError and InputError."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        kind = type(value).__name__
+        raise InputTypeError(f"{name} must be seconds or None, not {kind}")
+    if not value >= 0:
+        raise InputError(f"{name} must be seconds >= 0")
+    return None if math.isinf(value) else float(value)
+
+
+@contextmanager
+def deadline(timeout: object, message: str) -> Iterator[None]:
+    """Cancel the body after `timeout` seconds and raise DeadlineError(message)."""
+    seconds = read_timeout(timeout)
+    with anyio.move_on_after(seconds) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise DeadlineError(message)

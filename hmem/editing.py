@@ -1,0 +1,184 @@
+"""Changing single facts by id: close, replace, tell the history. Each names its user;
+another user's id is an unknown id."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import anyio
+import numpy as np
+
+from hmem.config import Config
+from hmem.errors import EmbedderError, InputError, InputTypeError
+from hmem.ingest import Intake, fact_texts
+from hmem.items import Item, read_fact_text
+from hmem.metadata import read_metadata
+from hmem.parts import Parts
+from hmem.protocols import (
+    AddMemory,
+    Clock,
+    CloseMemory,
+    MemoryRow,
+    NewMemory,
+    Outcome,
+    TurnRow,
+    VectorRows,
+    WritePlan,
+)
+from hmem.records import HistoryEvent, Memory
+from hmem.scope import Scope
+from hmem.times import from_micros, to_micros
+from hmem.vectors import codec
+from hmem.views import memory_record
+
+
+class Editor:
+    """Edits facts of all users."""
+
+    def __init__(
+        self, config: Config, *, parts: Parts, intake: Intake, clock: Clock
+    ) -> None:
+        self._config = config
+        self._parts = parts
+        self._store = parts.store
+        self._intake = intake
+        self._clock = clock
+
+    async def row(self, user_id: str, row_id: object) -> MemoryRow | TurnRow | None:
+        """One row by public id."""
+        rows = await self._store.rows(user_id, [read_row_id(row_id)])
+        return rows[0]
+
+    async def delete(self, user_id: str, row_id: object) -> bool:
+        """Close an open fact. False for a closed one, a turn and an unknown id."""
+        row = await self.row(user_id, row_id)
+        if not isinstance(row, MemoryRow) or row.valid_to is not None:
+            return False
+        now = to_micros(self._clock())
+        close = CloseMemory(id=row.id, at=max(now, row.valid_from), reason="deleted")
+        applied = await self._store.apply(user_id, WritePlan(at=now, ops=(close,)))
+        return applied.outcomes[0].status == "applied"
+
+    async def update(
+        self, user_id: str, row_id: object, *, text: object, metadata: object
+    ) -> Memory:
+        """Supersede an open fact by a new one that keeps its other fields.
+
+        Raises InputError when the id is not an open fact of the user. The new fact's
+        vector is part of the same write: raises EmbedderError when it cannot be had.
+        """
+        words = read_fact_text(text, "the update", self._config)
+        if not words.strip():
+            raise InputError("an update needs a text; use delete() to close a memory")
+        extra = None if metadata is None else read_metadata(metadata)
+        row = await self.row(user_id, row_id)
+        if not isinstance(row, MemoryRow) or row.valid_to is not None:
+            raise InputError("no open memory of this user has that id")
+        now = to_micros(self._clock())
+        memory = self._revised(row, words, extra, valid_from=max(now, row.valid_from))
+        add = AddMemory(
+            memory=memory,
+            supersedes=row.id,
+            reason="updated",
+            vectors=await self._vectors(memory),
+        )
+        applied = await self._store.apply(user_id, WritePlan(at=now, ops=(add,)))
+        outcome = applied.outcomes[0]
+        if outcome.status == "duplicate" and outcome.id != row.id:
+            await self._merge(user_id, row, outcome, now)
+        found = await self.row(user_id, outcome.id)
+        if not isinstance(found, MemoryRow):
+            raise InputError("the memory was erased while it was updated")
+        return memory_record(user_id, found)
+
+    async def history(self, user_id: str, row_id: object) -> list[HistoryEvent]:
+        """What happened to a fact and to those it replaced or was replaced by."""
+        return events_of(await self._store.chain(user_id, read_row_id(row_id)))
+
+    async def _merge(
+        self, user_id: str, row: MemoryRow, same: Outcome, now: int
+    ) -> None:
+        """The new text is another open fact already: the old one closes."""
+        at = max(now, row.valid_from)
+        close = CloseMemory(id=row.id, at=at, reason=f"says the same as {same.id}")
+        await self._store.apply(user_id, WritePlan(at=now, ops=(close,)))
+
+    def _revised(
+        self,
+        row: MemoryRow,
+        text: str,
+        metadata: Mapping[str, Any] | None,
+        *,
+        valid_from: int,
+    ) -> NewMemory:
+        item = Item(
+            text=text,
+            source_ids=row.source_ids,
+            category=row.category,
+            importance=row.importance,
+            metadata=row.metadata if metadata is None else metadata,
+        )
+        scope = Scope(user_id="", agent_id=row.agent_id, session_id=row.session_id)
+        return replace(
+            self._intake.fact(item, from_micros(valid_from), scope),
+            event_start=row.event_start,
+            event_end=row.event_end,
+            event_precision=row.event_precision,
+            expires_at=row.expires_at,
+        )
+
+    async def _vectors(self, memory: NewMemory) -> VectorRows | None:
+        embedder, space = self._parts.embedder, self._parts.space
+        if embedder is None or space is None:
+            return None
+        texts = fact_texts(memory)
+        try:
+            with anyio.fail_after(self._config.embed_timeout):
+                vectors = await embedder.embed(texts)
+        except TimeoutError as e:
+            raise EmbedderError(
+                "the embedder took too long; nothing was changed"
+            ) from e
+        encoder = codec(self._config.stored)
+        return VectorRows(
+            kind="memory",
+            space=space.id,
+            codec=encoder.name,
+            keys=np.array([(0, n) for n in range(len(texts))], np.uint32),
+            codes=encoder.encode(vectors),
+        )
+
+
+def read_row_id(value: object) -> str:
+    """A public id; one that cannot be an id is an unknown one."""
+    if not isinstance(value, str):
+        raise InputTypeError(f"id must be a str, not {type(value).__name__}")
+    return value.encode("utf-8", "replace").decode().replace("\0", "?")[:128]
+
+
+def events_of(chain: Sequence[MemoryRow]) -> list[HistoryEvent]:
+    """The events that a chain's rows tell, in the order they were recorded."""
+    found: list[tuple[int, int, HistoryEvent]] = []
+
+    def note(
+        row: MemoryRow,
+        event: Literal["ADD", "SUPERSEDE", "CLOSE", "FORGET"],
+        at: int | None,
+        rank: int,
+        by: str | None = None,
+    ) -> None:
+        if at is not None:
+            made = HistoryEvent(
+                event=event, id=row.id, at=from_micros(at), text=row.text, by=by
+            )
+            found.append((at, rank, made))
+
+    for n, row in enumerate(chain):
+        note(row, "ADD", row.recorded_at, 2 * n)
+        closed = row.closed_recorded_at
+        if row.superseded_by is not None:
+            note(row, "SUPERSEDE", closed, 2 * n + 1, row.superseded_by)
+        else:
+            note(row, "CLOSE", closed, 2 * n + 1)
+        note(row, "FORGET", row.forgotten_at, 2 * n + 1)
+    return [event for _, _, event in sorted(found, key=lambda entry: entry[:2])]

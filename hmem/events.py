@@ -1,0 +1,34 @@
+"""What happened, told to whoever listens; and loggers by room, never a user's text."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hmem.config import EventSink
+
+Emit = Callable[..., None]
+log = logging.getLogger("hmem.events")
+
+
+class Events:
+    """Calls `Config.on_event(name, data)`. A sink that raises is logged once and never
+    breaks a call; it runs on the event loop, so it must be quick."""
+
+    def __init__(self, sink: EventSink | None) -> None:
+        self._sink = sink
+        self._complained = False
+
+    def __call__(self, name: str, **data: Any) -> None:
+        """Tell one event."""
+        if self._sink is None:
+            return
+        try:
+            self._call(name, data)
+        except Exception as e:  # noqa: BLE001  # the caller's code, not ours
+            if not self._complained:
+                self._complained = True
+                log.warning("Config.on_event raised %s; told once", type(e).__name__)
+
+    def _call(self, name: str, data: Mapping[str, Any]) -> None:
+        assert self._sink is not None
+        self._sink(name, data)

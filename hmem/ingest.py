@@ -1,0 +1,196 @@
+"""WRITE PATH, first half: what a call said -> what the store makes durable.
+
+Pure but for the thread in which long texts are cut and tokenised. The other half, from a
+claim of queued jobs to the plan that ends them, is `hmem.process`.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import anyio.to_thread
+
+from hmem.config import Config
+from hmem.items import Item
+from hmem.messages import Message
+from hmem.protocols import (
+    Accept,
+    Clock,
+    Embedder,
+    MemoryRow,
+    NewMemory,
+    NewTurn,
+    TurnRow,
+)
+from hmem.scope import Scope
+from hmem.text import (
+    content_hash,
+    lexical,
+    passages,
+    proper_nouns,
+    turn_digest,
+    turn_key,
+)
+from hmem.times import from_micros, to_micros
+
+LONG = 20_000
+"""Characters in one call above which cutting and tokenising leave the event loop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One `add()`, read and validated."""
+
+    scope: Scope
+    messages: tuple[Message, ...] = ()
+    items: tuple[Item, ...] = ()
+    observed_at: datetime | None = None
+    key: str | None = None
+    resend: bool = False
+
+    @property
+    def size(self) -> int:
+        """Characters to work on."""
+        turns = sum(len(message.text) for message in self.messages)
+        return turns + sum(len(item.text) for item in self.items)
+
+
+class Intake:
+    """Turns calls into `Accept`s."""
+
+    def __init__(
+        self, config: Config, *, embedder: Embedder | None, clock: Clock
+    ) -> None:
+        self._config = config
+        self._embedder = embedder
+        self._clock = clock
+
+    async def accept(self, call: Call, *, queue: bool) -> Accept:
+        """What the store makes durable. `queue=False`: there will be nothing left to do."""
+        if call.size <= LONG:
+            return self.build(call, queue=queue)
+        return await anyio.to_thread.run_sync(lambda: self.build(call, queue=queue))
+
+    def build(self, call: Call, *, queue: bool) -> Accept:
+        """The work itself; synchronous."""
+        now = self._clock()
+        observed = call.observed_at or now
+        return Accept(
+            turns=tuple(self._turn(m, observed) for m in call.messages),
+            items=tuple(self.fact(i, observed, call.scope) for i in call.items),
+            agent_id=call.scope.agent_id,
+            session_id=call.scope.session_id,
+            recorded_at=to_micros(now),
+            key=call.key,
+            body_hash=body_hash(call),
+            queue=queue,
+            resend=call.resend,
+        )
+
+    def _turn(self, message: Message, observed: datetime) -> NewTurn:
+        at = message.at or observed
+        day = local(at, self._config.zone)
+        speaker = message.name or message.role
+
+        def key(passage: str) -> str:
+            return turn_key(passage, speaker=speaker, at=day)
+
+        ends = self._cut(message.text, key)
+        return NewTurn(
+            role=message.role,
+            text=message.text,
+            observed_at=to_micros(at),
+            digest=turn_digest(message.role, message.name, message.text),
+            tokens=tuple(lexical(key(p)) for p in parts(message.text, ends)),
+            ends=ends,
+            name=message.name,
+            message_id=message.id,
+            metadata=message.metadata,
+        )
+
+    def fact(self, item: Item, valid_from: datetime, scope: Scope) -> NewMemory:
+        """A fact to store, believed from `valid_from` on."""
+        ends = self._cut(item.text, str)
+        return NewMemory(
+            text=item.text,
+            hash=content_hash(item.text),
+            tokens=tuple(lexical(p) for p in parts(item.text, ends)),
+            ends=ends,
+            valid_from=to_micros(valid_from),
+            category=item.category,
+            importance=item.importance,
+            event_start=None
+            if item.event_start is None
+            else to_micros(item.event_start),
+            event_end=None if item.event_end is None else to_micros(item.event_end),
+            event_precision=item.event_precision,
+            agent_id=scope.agent_id,
+            session_id=scope.session_id,
+            source_ids=item.source_ids,
+            entities=tuple(proper_nouns(item.text)),
+            metadata=item.metadata,
+        )
+
+    def _cut(self, text: str, key: Callable[[str], str]) -> tuple[int, ...]:
+        """Ends of passages that fit the embedder's window as they will be embedded."""
+        embedder = self._embedder
+        if embedder is None:
+            return passages(text, limit=self._config.passage_chars)
+
+        def fits(passage: str) -> bool:
+            whole = key(passage)
+            # No tokenizer makes more tokens than bytes; two are for its frame.
+            return len(whole.encode()) + 2 <= embedder.window or (
+                embedder.count(whole) <= embedder.window
+            )
+
+        return passages(text, limit=self._config.passage_chars, fits=fits)
+
+
+def parts(text: str, ends: Sequence[int]) -> list[str]:
+    """The passages that `ends` cut a text into."""
+    starts = (0, *ends[:-1])
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def turn_texts(row: TurnRow, zone: ZoneInfo) -> list[str]:
+    """What is embedded of a stored turn, one text per passage."""
+    at, speaker = local(from_micros(row.observed_at), zone), row.name or row.role
+    return [turn_key(p, speaker=speaker, at=at) for p in parts(row.text, row.ends)]
+
+
+def fact_texts(row: MemoryRow | NewMemory) -> list[str]:
+    """What is embedded of a fact, one text per passage."""
+    return parts(row.text, row.ends)
+
+
+def local(at: datetime, zone: ZoneInfo) -> datetime:
+    """The day it was where it was said."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:  # at the very ends of the calendar
+        return at
+
+
+def body_hash(call: Call) -> bytes:
+    """16 bytes of what the caller said: the same call sent again has the same, also when
+    its times default to now."""
+    said: dict[str, Any] = {
+        "messages": [_said(message) for message in call.messages],
+        "items": [_said(item) for item in call.items],
+        "agent": call.scope.agent_id,
+        "session": call.scope.session_id,
+        "at": call.observed_at,
+    }
+    text = json.dumps(said, sort_keys=True, default=str)
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def _said(value: Message | Item) -> dict[str, Any]:
+    """A record as plain JSON values; what is not set is left out."""
+    values = {f.name: getattr(value, f.name) for f in fields(value)}
+    return {k: dict(v) if k == "metadata" else v for k, v in values.items() if v}

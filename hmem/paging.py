@@ -1,0 +1,96 @@
+"""`get_all`: memories, then turns, in the order they came; and the cursor between pages."""
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+
+from hmem.asking import KINDS
+from hmem.errors import InputError, InputTypeError
+from hmem.protocols import MemoryRow, Store, TurnRow
+from hmem.records import Episode, Kind, Memory, Page
+from hmem.views import episode_record, memory_record
+
+MAX_LIMIT = 1_000
+_SIGN = 8
+PendingJobs = Callable[[], Awaitable[frozenset[int]]]
+
+
+def read_kind(value: object) -> Kind | None:
+    """One kind, or None for both."""
+    for kind in KINDS:
+        if value == kind:
+            return kind
+    if value is not None:
+        raise InputError(f"kind must be one of {', '.join(KINDS)}, or None")
+    return None
+
+
+def write_cursor(user_id: str, asked: Kind | None, kind: Kind, after: int) -> str:
+    """Where the next page begins. Good for this user and this `kind=` alone."""
+    body = f"{KINDS.index(kind)}{after}".encode()
+    return base64.urlsafe_b64encode(_sign(user_id, asked, body) + body).decode()
+
+
+def read_cursor(cursor: object, user_id: str, asked: Kind | None) -> tuple[Kind, int]:
+    """The inverse. Raises InputError for a cursor that was not handed out for this."""
+    if not isinstance(cursor, str):
+        raise InputTypeError(f"cursor must be a str, not {type(cursor).__name__}")
+    try:
+        raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
+    except (UnicodeEncodeError, binascii.Error, ValueError) as e:
+        raise _bad_cursor() from e
+    sign, body = raw[:_SIGN], raw[_SIGN:]
+    if sign != _sign(user_id, asked, body) or len(body) < 2:
+        raise _bad_cursor()
+    return KINDS[body[0] - ord("0")], int(body[1:])
+
+
+async def read_page(
+    store: Store,
+    user_id: str,
+    pending: PendingJobs,
+    *,
+    kind: Kind | None,
+    limit: int,
+    cursor: object,
+) -> Page:
+    """One page of open memories and of turns."""
+    at, after = (
+        (kind or KINDS[0], 0) if cursor is None else read_cursor(cursor, user_id, kind)
+    )
+    found: list[Memory | Episode] = []
+    while True:
+        # One row more than asked for says whether there is a next page.
+        rows = await store.page(user_id, at, after=after, limit=limit - len(found) + 1)
+        for row in rows[: limit - len(found)]:
+            after = row.seq
+            found.append(await _record(user_id, row, pending))
+        if len(rows) and rows[-1].seq != after:
+            return Page(
+                rows=tuple(found), cursor=write_cursor(user_id, kind, at, after)
+            )
+        if kind is not None or at == KINDS[-1]:
+            return Page(rows=tuple(found))
+        at, after = KINDS[KINDS.index(at) + 1], 0
+
+
+async def _record(
+    user_id: str, row: MemoryRow | TurnRow, pending: PendingJobs
+) -> Memory | Episode:
+    if isinstance(row, MemoryRow):
+        return memory_record(user_id, row)
+    return episode_record(user_id, row, pending=row.job in await pending())
+
+
+def _sign(user_id: str, asked: Kind | None, body: bytes) -> bytes:
+    scope = f"{asked or '*'}\0{user_id}".encode()
+    return blake2b(
+        scope + b"\0" + body, digest_size=_SIGN, person=b"hmem.cursor"
+    ).digest()
+
+
+def _bad_cursor() -> InputError:
+    return InputError(
+        "cursor was not handed out for this user and kind; start without one"
+    )

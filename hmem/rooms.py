@@ -1,0 +1,233 @@
+"""What stands behind an open AsyncMemory. Holds no reference to it, so that one that is
+dropped without being closed is seen."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import anyio
+
+from hmem.config import Config
+from hmem.editing import Editor
+from hmem.errors import ConfigError, InputError
+from hmem.events import Events
+from hmem.ingest import Call, Intake
+from hmem.lifecycle import Life
+from hmem.parts import Parts
+from hmem.process import Processor
+from hmem.protocols import Accepted, Clock, Embedder, Space, Store
+from hmem.receipts import FINAL, Bell, Receipt, unknown_receipt
+from hmem.records import AddResult, Erased, Skipped
+from hmem.retrieve import Retriever
+from hmem.worker import Worker
+
+log = logging.getLogger("hmem.memory")
+
+
+class Rooms:
+    """The write path, the read path and the worker over one set of parts."""
+
+    def __init__(self, config: Config, parts: Parts, life: Life, clock: Clock) -> None:
+        self._life = life
+        self.parts = parts
+        self.events = Events(config.on_event)
+        self.bell = Bell(limit=config.queue_limit)
+        self.intake = Intake(config, embedder=parts.embedder, clock=clock)
+        self.editor = Editor(config, parts=parts, intake=self.intake, clock=clock)
+        self.retriever = Retriever(
+            config=config, store=parts.store, embedder=parts.embedder
+        )
+        self.retriever.use_space(parts.space)
+        self.worker = self._make_worker(config, clock)
+        self._task = self._start_worker()
+
+    @classmethod
+    async def open(
+        cls,
+        config: Config,
+        *,
+        store: Store | None,
+        embedder: Embedder | None,
+        life: Life,
+        clock: Clock,
+    ) -> "Rooms":
+        """Open the parts and start the worker."""
+        if config.mode not in ("auto", "raw"):
+            raise ConfigError(
+                "Config.mode (HMEM_MODE) must be auto or raw: this version extracts nothing"
+            )
+        return cls(
+            config,
+            await Parts.open(config, store=store, embedder=embedder),
+            life,
+            clock,
+        )
+
+    async def aclose(self, timeout: float | None) -> None:
+        """Drain for up to `timeout` seconds (None: as long as it takes), then give back what is in work and close."""
+        self.bell.ring_all()
+        try:
+            with anyio.move_on_after(timeout):
+                await self._drain()
+                if self.worker is not None:
+                    self.worker.stop()
+                await self._life.idle()
+                if self._task is not None:
+                    await asyncio.wait([self._task])
+        finally:
+            try:
+                await self._end_worker()
+            finally:
+                self.retriever.views.clear()
+                await self.parts.aclose()
+
+    # ------------------------------------------------------------------- writing
+
+    async def accept(self, call: Call, skipped: tuple[Skipped, ...]) -> Receipt:
+        """Make a call durable. One with nothing in it writes nothing."""
+        if not call.messages and not call.items:
+            result = AddResult(status="done", skipped=skipped)
+            return self.receipt("", call.scope.user_id, result=result)
+        await self.parts.look(self.adopt)
+        accept = await self.intake.accept(call, queue=self.parts.queues)
+        accepted = await self.parts.store.accept(call.scope.user_id, accept)
+        return await self._accepted(call.scope.user_id, accepted, skipped)
+
+    async def _accepted(
+        self, user_id: str, accepted: Accepted, skipped: tuple[Skipped, ...]
+    ) -> Receipt:
+        if not accepted.created:
+            receipt = self.receipt(accepted.job_id, user_id)
+            await receipt.refresh()
+            return receipt
+        self.events("accepted", job_id=accepted.job_id, user_id=user_id)
+        if accepted.status not in FINAL:
+            self.bell.expect(accepted.job_id, user_id)
+            return self.receipt(accepted.job_id, user_id, skipped=skipped)
+        result = AddResult(
+            status=accepted.status,
+            turns=accepted.turns,
+            added=accepted.added,
+            skipped=skipped + accepted.skipped,
+        )
+        return self.receipt(accepted.job_id, user_id, result=result)
+
+    def receipt(
+        self,
+        job_id: str,
+        user_id: str,
+        *,
+        result: AddResult | None = None,
+        skipped: tuple[Skipped, ...] = (),
+        check: Callable[[], None] | None = None,
+    ) -> Receipt:
+        """A receipt on this store; its waits end when the memory is closed."""
+        return Receipt(
+            job_id,
+            user_id=user_id,
+            jobs=self.parts.store,
+            bell=self.bell,
+            check=check or self._life.check,
+            result=result,
+            skipped=skipped,
+        )
+
+    async def find_receipt(self, job_id: str, user_id: str) -> Receipt:
+        """A receipt by its id. Raises InputError for an unknown and a foreign one."""
+        if not job_id:
+            raise unknown_receipt()
+        receipt = self.receipt(job_id, user_id)
+        await receipt.refresh()
+        return receipt
+
+    async def flush(self, check: Callable[[], None] | None = None) -> None:
+        """Until all that was accepted here before has ended."""
+        for job_id, user_id in list(self.bell.expected.items()):
+            receipt = self.receipt(job_id, user_id, check=check)
+            try:
+                await receipt
+            except InputError:  # its user was erased
+                self.bell.ring(job_id)
+
+    # ------------------------------------------------------------------- reading
+
+    async def pending(self, user_id: str) -> frozenset[int]:
+        """The user's jobs that have not ended."""
+        if not await self.parts.store.queued(user_id):
+            return frozenset()
+        found = await self.retriever.views.read(user_id, lambda view: view.pending)
+        return found or frozenset()
+
+    def adopt(self, space: Space) -> None:
+        """The store's embedding space is known from now on."""
+        if self.parts.space != space:
+            self.parts.space = space
+            self.retriever.use_space(space)
+
+    async def erase(self, user_id: str) -> Erased:
+        """Destroy all of a user."""
+        erased = await self.parts.store.erase_user(user_id)
+        self.retriever.forget(user_id)
+        for job_id in [j for j, u in self.bell.expected.items() if u == user_id]:
+            self.bell.ring(job_id)
+        self.events("user_erased", rows=erased.total)
+        return erased
+
+    # ---------------------------------------------------------------- the worker
+
+    def _make_worker(self, config: Config, clock: Clock) -> Worker | None:
+        if config.worker == "off" or config.read_only or not self.parts.works:
+            return None
+        processor = Processor(
+            config,
+            store=self.parts.store,
+            embedder=self.parts.embedder,
+            clock=clock,
+            on_space=self.adopt,
+        )
+        return Worker(
+            config,
+            store=self.parts.store,
+            processor=processor,
+            bell=self.bell,
+            events=self.events,
+        )
+
+    def _start_worker(self) -> asyncio.Task[None] | None:
+        if self.worker is None:
+            return None
+        task = asyncio.create_task(self.worker.run(), name="hmem-worker")
+        task.add_done_callback(_tell)
+        return task
+
+    async def _drain(self) -> None:
+        """Work off what was accepted here, as long as that gets anywhere."""
+        worker = self.worker
+        if worker is None:
+            return
+        async with anyio.create_task_group() as group:
+            group.start_soon(_watch, worker, group.cancel_scope)
+            await self.flush(check=_unchecked)
+            group.cancel_scope.cancel()
+
+    async def _end_worker(self) -> None:
+        if self.worker is not None and self._task is not None:
+            self.worker.abandon()
+            await asyncio.wait([self._task])
+
+
+async def _watch(worker: Worker, scope: anyio.CancelScope) -> None:
+    """Stop waiting when the worker gets nowhere."""
+    while not worker.stuck:  # noqa: ASYNC110  # many causes, and seconds at most
+        await anyio.sleep(0.02)
+    scope.cancel()
+
+
+def _unchecked() -> None:
+    """Closing is when a receipt may be waited for without asking whether it is open."""
+
+
+def _tell(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        kind = type(task.exception()).__name__
+        log.error("the inline worker ended with %s; jobs wait for the next open", kind)

@@ -1,0 +1,168 @@
+"""The verbs of an AsyncMemory with the scope bound: each one line."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from hmem.receipts import Receipt
+from hmem.records import (
+    Block,
+    Category,
+    Episode,
+    Erased,
+    HistoryEvent,
+    Kind,
+    Memory,
+    Page,
+    SearchResult,
+)
+from hmem.scope import Scope
+
+if TYPE_CHECKING:
+    from hmem.memory import AsyncMemory
+
+Time = datetime | date | str
+During = str | date | tuple[Time, Time]
+
+
+class Scoped:
+    """One user (and agent, and session) of an AsyncMemory. See there for each verb.
+
+    The labels are stored by `add` and filter in `search` and `context`; what goes by id
+    or lists is the user's as a whole.
+    """
+
+    def __init__(self, memory: "AsyncMemory", scope: Scope) -> None:
+        self._memory = memory
+        self.scope = scope
+
+    async def add(
+        self,
+        messages: object,
+        *,
+        observed_at: Time | None = None,
+        infer: bool = True,
+        metadata: object = None,
+        idempotency_key: str | None = None,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> Receipt:
+        """See `AsyncMemory.add`."""
+        return await self._memory.add(
+            messages,
+            user_id=self.scope.user_id,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            observed_at=observed_at,
+            infer=infer,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+            wait=wait,
+            timeout=timeout,
+        )
+
+    async def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        vector: Sequence[float] | None = None,
+        category: Category | None = None,
+        asked_at: Time | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+        kinds: Kind | Iterable[Kind] | None = None,
+        min_score: float | None = None,
+        explain: bool = False,
+        timeout: float | None = None,
+    ) -> SearchResult:
+        """See `AsyncMemory.search`."""
+        return await self._memory.search(
+            query,
+            user_id=self.scope.user_id,
+            k=k,
+            vector=vector,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            category=category,
+            asked_at=asked_at,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+            kinds=kinds,
+            min_score=min_score,
+            explain=explain,
+            timeout=timeout,
+        )
+
+    async def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int | None = None,
+        vector: Sequence[float] | None = None,
+        category: Category | None = None,
+        asked_at: Time | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+        kinds: Kind | Iterable[Kind] | None = None,
+        min_score: float | None = None,
+        timeout: float | None = None,
+    ) -> Block:
+        """See `AsyncMemory.context`."""
+        return await self._memory.context(
+            query,
+            user_id=self.scope.user_id,
+            max_tokens=max_tokens,
+            vector=vector,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            category=category,
+            asked_at=asked_at,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+            kinds=kinds,
+            min_score=min_score,
+            timeout=timeout,
+        )
+
+    async def get(self, id: str) -> Memory | Episode | None:
+        """See `AsyncMemory.get`."""
+        return await self._memory.get(id, user_id=self.scope.user_id)
+
+    async def get_all(
+        self, *, limit: int = 100, cursor: str | None = None, kind: Kind | None = None
+    ) -> Page:
+        """See `AsyncMemory.get_all`."""
+        return await self._memory.get_all(
+            user_id=self.scope.user_id, limit=limit, cursor=cursor, kind=kind
+        )
+
+    async def update(self, id: str, *, text: str, metadata: object = None) -> Memory:
+        """See `AsyncMemory.update`."""
+        return await self._memory.update(
+            id, user_id=self.scope.user_id, text=text, metadata=metadata
+        )
+
+    async def delete(self, id: str) -> bool:
+        """See `AsyncMemory.delete`."""
+        return await self._memory.delete(id, user_id=self.scope.user_id)
+
+    async def history(self, id: str) -> list[HistoryEvent]:
+        """See `AsyncMemory.history`."""
+        return await self._memory.history(id, user_id=self.scope.user_id)
+
+    async def receipt(self, id: str) -> Receipt:
+        """See `AsyncMemory.receipt`."""
+        return await self._memory.receipt(id, user_id=self.scope.user_id)
+
+    async def flush(self, *, timeout: float | None = None) -> None:
+        """See `AsyncMemory.flush`; it waits for all users' jobs."""
+        await self._memory.flush(timeout=timeout)
+
+    async def delete_user(self) -> Erased:
+        """See `AsyncMemory.delete_user`."""
+        return await self._memory.delete_user(self.scope.user_id)

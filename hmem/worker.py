@@ -1,0 +1,315 @@
+"""Claims jobs, works on them, retries, dead-letters. Runs inside an AsyncMemory or in a
+process of its own (`run_worker`)."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hmem.breaker import Breaker, backoff
+from hmem.config import Config
+from hmem.errors import EmbeddingSpaceError, LifecycleError, StoreError
+from hmem.events import Events
+from hmem.parts import Parts
+from hmem.process import Outage, Processor, Retry
+from hmem.protocols import Claim, Clock, Store, WritePlan
+from hmem.receipts import Bell
+from hmem.times import utc_now
+
+log = logging.getLogger("hmem.worker")
+_IDLE = 1.0
+_BASE, _CAP = 0.5, 60.0
+_LET_GO = 1.0
+"""Seconds that giving a lease back may take at shutdown; after that it lapses."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Back:
+    """How a claim is given back."""
+
+    delay: float = 0.0
+    attempted: bool = False
+
+
+class Worker:
+    """One process's worker: users in parallel, each user's jobs in order.
+
+    `run` works until `stop`. A claim whose work is cancelled goes back at once and its
+    attempt is not counted; one that cannot be given back is free when its lease lapses.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        store: Store,
+        processor: Processor,
+        bell: Bell | None = None,
+        events: Events | None = None,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._processor = processor
+        self._bell = bell or Bell()
+        self._events = events or Events(config.on_event)
+        self._name = f"{socket.gethostname()}:{os.getpid()}:{id(self):x}"
+        self._free = config.users_in_parallel
+        self._freed = anyio.Event()
+        self._store_failures = 0
+        self._stopping = False
+        self._claiming: anyio.CancelScope | None = None
+        self._working: anyio.CancelScope | None = None
+        self._resting: anyio.CancelScope | None = None
+        self.breaker = Breaker(processor.probe, self._events)
+        self.halted: EmbeddingSpaceError | None = None
+
+    @property
+    def stuck(self) -> bool:
+        """Whether waiting for it is pointless for now."""
+        down = self.breaker.is_open or self._store_failures > 0
+        return down or self.halted is not None or self._stopping
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` returns when what is in work has ended."""
+        self._stopping = True
+        if self._claiming is not None:
+            self._claiming.cancel()
+
+    def abandon(self) -> None:
+        """Stop, and give back at once what is in work."""
+        self.stop()
+        if self._working is not None:
+            self._working.cancel()
+
+    async def run(self) -> None:
+        """Work until `stop`. Cancelled or abandoned: gives all claims back at once."""
+        async with anyio.create_task_group() as group:
+            self._working = group.cancel_scope
+            with anyio.CancelScope() as self._claiming:
+                while not self._stopping:
+                    await self._round(group)
+
+    async def _round(self, group: TaskGroup) -> None:
+        """Start what can be started, or wait."""
+        if self.halted is not None:
+            await anyio.sleep_forever()
+        elif self.breaker.is_open:
+            await self.breaker.recover()
+        elif not self._free:
+            self._freed = anyio.Event()
+            await self._freed.wait()
+        elif not await self._start(group):
+            await self._rest()
+
+    async def _start(self, group: TaskGroup) -> bool:
+        """Claim and start. False: there was nothing."""
+        try:
+            # Shielded: a claim that nobody hears of would be out until its lease lapses.
+            with anyio.CancelScope(shield=True):
+                claims = await self._store.claim(
+                    worker=self._name, lease=self._config.lease, limit=self._free
+                )
+        except StoreError as e:
+            self._store_failed(e)
+            await anyio.sleep(backoff(self._store_failures, base=_BASE, cap=_CAP))
+            return False
+        except LifecycleError:
+            self.stop()  # the store was closed under us
+            return False
+        self._store_works()
+        for claim in claims:
+            self._free -= 1
+            group.start_soon(self._work, claim)
+        return bool(claims)
+
+    async def _rest(self) -> None:
+        """Until there may be work, a slot came free, or a moment passed."""
+        if self._stopping:
+            return
+        try:
+            with anyio.CancelScope() as self._resting:
+                await self._store.wait_for_work(_IDLE)
+        except StoreError as e:
+            self._store_failed(e)
+        finally:
+            self._resting = None
+
+    # ------------------------------------------------------------------ one claim
+
+    async def _work(self, claim: Claim) -> None:
+        """One claim, from lease to end."""
+        back: _Back | None = _Back()  # what holds when we are cancelled
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._keep, claim, group.cancel_scope)
+                back = await self._attempt(claim)
+                group.cancel_scope.cancel()
+        finally:
+            if back is not None:
+                with anyio.move_on_after(_LET_GO, shield=True):
+                    await self._release(claim, back)
+            self._free += 1
+            self._freed.set()
+            if self._resting is not None:
+                self._resting.cancel()
+
+    async def _keep(self, claim: Claim, scope: anyio.CancelScope) -> None:
+        """Renew the lease until cancelled; cancel the work when it was lost."""
+        while True:
+            await anyio.sleep(self._config.lease / 3)
+            try:
+                held = await self._store.renew(claim, self._config.lease)
+            except (StoreError, LifecycleError) as e:
+                log.debug("a lease could not be renewed: %s", e)
+                continue
+            if not held:
+                log.info("a lease was lost; its jobs are left to whoever has it now")
+                scope.cancel()
+
+    async def _attempt(self, claim: Claim) -> _Back | None:
+        """Plan and apply. None: the jobs ended; else how they go back."""
+        try:
+            await self._apply(claim, await self._processor.plan(claim))
+        except Outage as e:
+            self.breaker.trip(str(e))
+            return _Back()
+        except EmbeddingSpaceError as e:
+            self._halt(e)
+            return _Back()
+        except Retry as e:
+            log.info("a job failed and will be tried again: %s", e)
+            return self._later(claim)
+        except Exception as e:  # noqa: BLE001  # the last line of defence, once per job
+            return await self._surprise(claim, e)
+        return None
+
+    async def _apply(self, claim: Claim, plan: WritePlan) -> None:
+        """Carry out the plan and tell who waits."""
+        with anyio.CancelScope(shield=True):
+            applied = await self._store.apply(claim.user_id, plan)
+        status = plan.end.status if plan.end else "done"
+        for job in claim.jobs:
+            self._bell.ring(job.id)
+            if applied.refused is None:
+                self._events(f"job_{status}", job_id=job.id, user_id=claim.user_id)
+        if applied.refused is not None:
+            log.info("a plan came too late (%s); nothing was written", applied.refused)
+        elif plan.end and plan.end.reason:
+            log.warning("a job ended as %s: %s", status, plan.end.reason)
+
+    async def _surprise(self, claim: Claim, error: Exception) -> _Back | None:
+        """A failure that nothing foresaw: the store's, or a bug."""
+        if isinstance(error, StoreError) and error.retryable:
+            self._store_failed(error)
+            return _Back(delay=_BASE)
+        if isinstance(error, LifecycleError):
+            return _Back()
+        kind = type(error).__name__
+        self._events("worker_error", error=kind)
+        log.error(
+            "a job failed with %s", kind, exc_info=log.isEnabledFor(logging.DEBUG)
+        )
+        if _attempts(claim) < self._config.max_attempts:
+            return self._later(claim)
+        try:
+            await self._apply(
+                claim, self._processor.given_up(claim, f"it fails: {kind}")
+            )
+        except (StoreError, LifecycleError) as e:
+            log.error("a job could not be ended: %s", e)
+            return self._later(claim)
+        return None
+
+    def _later(self, claim: Claim) -> _Back:
+        return _Back(backoff(_attempts(claim), base=_BASE, cap=_CAP), attempted=True)
+
+    async def _release(self, claim: Claim, back: _Back) -> None:
+        try:
+            await self._store.release(claim, delay=back.delay, attempted=back.attempted)
+        except (StoreError, LifecycleError) as e:
+            log.debug("a lease is left to lapse: %s", e)
+        else:
+            self._events("job_released", jobs=len(claim.jobs), delay=back.delay)
+
+    # ---------------------------------------------------------------- what is down
+
+    def _store_failed(self, error: StoreError) -> None:
+        self._store_failures += 1
+        if self._store_failures == 1:
+            log.error("the store fails, jobs wait: %s", error)
+            self._events("store_failed", error=error.code)
+
+    def _store_works(self) -> None:
+        if self._store_failures:
+            self._store_failures = 0
+            log.warning("the store works again")
+            self._events("store_recovered")
+
+    def _halt(self, error: EmbeddingSpaceError) -> None:
+        if self.halted is None:
+            self.halted = error
+            log.error("no jobs are worked on here: %s", error)
+            self._events("other_embedding_space")
+
+
+def _attempts(claim: Claim) -> int:
+    return max(job.attempts for job in claim.jobs)
+
+
+# ------------------------------------------------------------- a process of its own
+
+
+class Stop(Protocol):
+    """An event to wait for: anyio's or asyncio's."""
+
+    async def wait(self) -> object:
+        """Until it is set."""
+        ...
+
+
+async def run_worker(
+    config: Config, *, stop: Stop | None = None, clock: Clock = utc_now
+) -> None:
+    """Work on a data folder until `stop`, or without one until SIGTERM or SIGINT.
+
+    Then what is in work is given back at once, to be claimed by others. Raises what
+    opening raises; EmbeddingSpaceError when the folder's model is not here.
+    """
+    parts = await Parts.open(config, store=None, embedder=None)
+    try:
+        if parts.embedder is None:
+            log.warning("there is no embedder here: jobs are left to other workers")
+        processor = Processor(
+            config, store=parts.store, embedder=parts.embedder, clock=clock
+        )
+        worker = Worker(config, store=parts.store, processor=processor)
+        with _signals() if stop is None else nullcontext(stop) as end:
+            async with anyio.create_task_group() as group:
+                if parts.works:
+                    group.start_soon(worker.run)
+                await end.wait()
+                group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await parts.aclose()
+
+
+@contextmanager
+def _signals() -> Iterator[Stop]:
+    """An event that SIGTERM and SIGINT set."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, stop.set)
+    try:
+        yield stop
+    finally:
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(signum)
