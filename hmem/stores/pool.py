@@ -1,0 +1,109 @@
+"""The shards that are open: the least recently used go when there are too many."""
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from hmem.stores.shard import Shard
+
+# Per shard: file and WAL for each of two connections, the shared memory once, and the
+# lock file while it checkpoints.
+_FDS_PER_SHARD: Final = 6
+_FDS_KEPT: Final = 64
+
+
+class Pool:
+    """Opens shards and closes those that nobody uses. Use it from one loop."""
+
+    def __init__(self, make: Callable[[int], Shard], limit: int) -> None:
+        self.limit = max(1, min(limit, affordable()))
+        self._make = make
+        self._open: OrderedDict[int, Shard] = OrderedDict()
+        self._closing: dict[int, asyncio.Task[None]] = {}
+        self._freed = asyncio.Event()
+
+    @property
+    def open(self) -> Sequence[Shard]:
+        """The open shards, the least recently used first."""
+        return tuple(self._open.values())
+
+    @asynccontextmanager
+    async def use(self, n: int) -> AsyncIterator[Shard]:
+        """Shard `n`, kept open within the block."""
+        shard = self._open.get(n)
+        while shard is None:
+            if n in self._closing:
+                await asyncio.wait([self._closing[n]])
+            elif len(self._open) + len(self._closing) >= self.limit:
+                await self._make_room()
+            else:
+                self._open[n] = self._make(n)
+            shard = self._open.get(n)
+        self._open.move_to_end(n)
+        shard.users += 1
+        try:
+            yield shard
+        finally:
+            shard.users -= 1
+            self._freed.set()
+
+    async def _make_room(self) -> None:
+        """Start closing the shard that was idle longest, or wait for any to be idle."""
+        idle = next((s for s in self._open.values() if s.idle), None)
+        if idle is not None:
+            del self._open[idle.number]
+            task = asyncio.create_task(self._close(idle))
+            self._closing[idle.number] = task
+        if self._closing:
+            await asyncio.wait(
+                self._closing.values(), return_when=asyncio.FIRST_COMPLETED
+            )
+            return
+        self._freed.clear()
+        # A shard is not idle before its committer ends, and that tells nobody.
+        try:
+            async with asyncio.timeout(0.05):
+                await self._freed.wait()
+        except TimeoutError:
+            return
+
+    async def _close(self, shard: Shard) -> None:
+        try:
+            await shard.close()
+        finally:
+            del self._closing[shard.number]
+            self._freed.set()
+
+    async def close(self) -> None:
+        """Close all, after what is running."""
+        while self._open or self._closing:
+            for shard in self.open:
+                if shard.users == 0:
+                    del self._open[shard.number]
+                    self._closing[shard.number] = asyncio.create_task(
+                        self._close(shard)
+                    )
+            if self._closing:
+                await asyncio.wait(list(self._closing.values()))
+            else:
+                self._freed.clear()
+                await self._freed.wait()
+
+
+def affordable() -> int:
+    """How many shards the process's limit on open files leaves room for."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return 64
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return 4096
+    try:
+        used = len(os.listdir("/proc/self/fd"))
+    except OSError:
+        used = 32
+    return (soft - used - _FDS_KEPT) // _FDS_PER_SHARD

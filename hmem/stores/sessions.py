@@ -1,0 +1,112 @@
+"""Which leading turns of a resent list a session already holds."""
+
+import sqlite3
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from hmem.protocols import NewTurn
+from hmem.stores.account import Account
+from hmem.stores.keys import pack
+
+TAIL: Final = 64
+_D: Final = 8
+_START: Final = bytes(_D)
+
+
+class Session(NamedTuple):
+    """What is kept of a session: how many turns, the chain digest of those before the
+    tail, and the digests of the last `TAIL` turns, 8 bytes each."""
+
+    key: int
+    turns: int = 0
+    base: bytes = _START
+    tail: bytes = b""
+
+    def held(self, digests: Sequence[bytes]) -> int:
+        """How many leading digests repeat what the session holds.
+
+        The list starts with the whole session; or lies inside its start; or its beginning
+        is the session's end. One turn alone proves nothing, unless it is the session.
+        """
+        if not self.turns or not digests:
+            return 0
+        known = _split(self.tail)
+        before = self.turns - len(known)
+        if len(digests) > before:
+            seen = min(len(digests), self.turns)
+            starts = (
+                _chain(digests[:before]) == self.base
+                and list(digests[before:seen]) == known[: seen - before]
+            )
+            if starts and (seen > 1 or self.turns == 1):
+                return seen
+        for n in range(min(len(known), len(digests)), 1, -1):
+            if known[-n:] == list(digests[:n]):
+                return n
+        return 0
+
+    def extended(self, digests: Sequence[bytes]) -> "Session":
+        """The session with these turns after it."""
+        known = _split(self.tail) + list(digests)
+        spill = max(0, len(known) - TAIL)
+        base = _chain(known[:spill], self.base)
+        return Session(
+            self.key, self.turns + len(digests), base, b"".join(known[spill:])
+        )
+
+
+def load(conn: sqlite3.Connection, account: Account, label: int | None) -> Session:
+    """The session of this label; an empty one if there is none. Turns without a session
+    share one."""
+    key = pack(account.uid, label or 0)
+    row = conn.execute(
+        "SELECT turns, base, tail FROM sessions WHERE id = ?", (key,)
+    ).fetchone()
+    return Session(key, *row) if row else Session(key)
+
+
+def save(conn: sqlite3.Connection, session: Session) -> None:
+    """Write the session's row."""
+    conn.execute("INSERT OR REPLACE INTO sessions VALUES(?, ?, ?, ?)", session)
+
+
+def digest_of(turn: NewTurn) -> bytes:
+    """The turn's digest, always 8 bytes."""
+    return turn.digest[:_D].ljust(_D, b"\0")
+
+
+def message_key(session: Session, message_id: str) -> int:
+    """What stands for a client's message id within a session."""
+    data = session.key.to_bytes(8, "big") + message_id.encode()
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)
+
+
+def held_turns(
+    conn: sqlite3.Connection,
+    account: Account,
+    session: Session,
+    turns: Sequence[NewTurn],
+) -> int:
+    """How many leading turns the session holds: by message id, else by digest."""
+    by_id = 0
+    for at, turn in enumerate(turns):
+        if turn.message_id is None:
+            continue  # told by its neighbours
+        key = message_key(session, turn.message_id)
+        if not conn.execute(
+            "SELECT 1 FROM message_ids WHERE uid = ? AND digest = ?", (account.uid, key)
+        ).fetchone():
+            break
+        by_id = at + 1
+    return by_id or session.held([digest_of(turn) for turn in turns])
+
+
+def _split(tail: bytes) -> list[bytes]:
+    return [tail[at : at + _D] for at in range(0, len(tail), _D)]
+
+
+def _chain(digests: Sequence[bytes], start: bytes = _START) -> bytes:
+    for digest in digests:
+        start = blake2b(start + digest, digest_size=_D).digest()
+    return start

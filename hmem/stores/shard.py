@@ -1,0 +1,341 @@
+"""One SQLite file: its two connections, one-hop runs, group commit, checkpoints."""
+
+import asyncio
+import logging
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from hmem.errors import HmemError, ReadOnlyStoreError
+from hmem.stores import jobs
+from hmem.stores.connection import ShardConnection
+from hmem.stores.faults import is_busy, translate
+from hmem.stores.folder import Folder
+from hmem.stores.schema import Pragmas, connect
+
+T = TypeVar("T")
+Function = Callable[[sqlite3.Connection], T]
+log = logging.getLogger("hmem.store")
+
+MAX_BATCH: Final = 512
+FRAME: Final = 4096 + 24
+_PURGE_EVERY: Final = 64
+_PURGE_ROWS: Final = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What all shards of a store share. Slots bound how many hops run at once."""
+
+    pragmas: Pragmas
+    checkpoint_pages: int
+    separate_reader: bool
+    read_slots: asyncio.Semaphore
+    write_slots: asyncio.Semaphore
+    keep_receipts: Callable[[], int]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one commit did: a result or an error per function, in order."""
+
+    outcomes: list[tuple[Any, BaseException | None]]
+    queued: int = 0
+
+
+class Shard:
+    """Opens its connections when they are first needed. Use it from one loop."""
+
+    def __init__(self, number: int, folder: Folder, settings: Settings) -> None:
+        self.number = number
+        self.path: Path = folder.shard_path(number)
+        self.users = 0
+        self.queued = 0
+        self.commits = 0
+        self._folder = folder
+        self._settings = settings
+        self._opening = asyncio.Lock()
+        self._writer: ShardConnection | None = None
+        self._reader: ShardConnection | None = None
+        self._pending: list[tuple[Function[Any], asyncio.Future[Any]]] = []
+        self._committer: asyncio.Task[None] | None = None
+        self._writes = 0
+        self._pages_per_write = 8.0
+        self._purged_to = 0
+        self._purge_in = _PURGE_EVERY
+
+    @property
+    def hops(self) -> int:
+        """Functions run on the connections' threads so far."""
+        open_ones = [c for c in (self._writer, self._reader) if c is not None]
+        return sum(c.hops for c in open_ones)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it may be closed."""
+        return self.users == 0 and (self._committer is None or self._committer.done())
+
+    async def read(self, fn: Function[T]) -> T:
+        """Run `fn` in one read transaction, in one hop."""
+        connection = await self._connection(write=self._shares)
+        try:
+            async with self._settings.read_slots:
+                return await connection.run(partial(_in_read, fn))
+        except sqlite3.Error as e:
+            raise translate(e, self.path.name) from e
+
+    @property
+    def _shares(self) -> bool:
+        return not self._settings.separate_reader and not self._folder.read_only
+
+    async def write(self, fn: Function[T]) -> T:
+        """Run `fn` in the next commit. Durable when it returns. Cancelling the wait does
+        not cancel `fn`."""
+        if self._folder.read_only:
+            raise ReadOnlyStoreError("the store is open for reading only")
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._pending.append((fn, future))
+        if self._committer is None or self._committer.done():
+            self._committer = asyncio.create_task(self._commit_all())
+        return await future
+
+    async def close(self) -> None:
+        """Commit what is pending, then close. Idempotent."""
+        while self._committer is not None and not self._committer.done():
+            await asyncio.wait([self._committer])
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                await connection.close()
+        self._reader = self._writer = None
+
+    async def _connection(self, *, write: bool) -> ShardConnection:
+        found = self._writer if write else self._reader
+        if found is None:
+            # An open that nobody waits for any more must not leave a connection behind.
+            found = await asyncio.shield(asyncio.create_task(self._open(write=write)))
+        return found
+
+    async def _open(self, *, write: bool) -> ShardConnection:
+        async with self._opening:
+            found = self._writer if write else self._reader
+            if found is None:
+                guard = partial(self._folder.checkpoint_lock, self.number)
+                connector = partial(
+                    _connect, self._folder, self.number, self._settings.pragmas, write
+                )
+                try:
+                    found = ShardConnection(connector, guard)
+                    await found
+                except sqlite3.Error as e:
+                    raise translate(e, self.path.name) from e
+                if write:
+                    self._writer = found
+                else:
+                    self._reader = found
+            return found
+
+    # ------------------------------------------------------------------ committing
+
+    async def _commit_all(self) -> None:
+        """Commit until nothing is pending: all that waits goes into one transaction."""
+        while self._pending:
+            batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
+            done = await self._commit([fn for fn, _ in batch])
+            for (_, future), (result, error) in zip(batch, done.outcomes, strict=True):
+                if future.done():
+                    continue
+                if error is None:
+                    future.set_result(result)
+                else:
+                    future.set_exception(error)
+            self._writes += len(batch)
+            await asyncio.sleep(0)  # let those just answered add to the next commit
+            await self._keep_house()
+
+    async def _commit(self, fns: list[Function[Any]]) -> Batch:
+        deadline = time.monotonic() + self._settings.pragmas.busy
+        try:
+            connection = await self._connection(write=True)
+            while True:
+                async with self._settings.write_slots:
+                    batch = await connection.run(partial(_in_commit, fns))
+                if batch is not None:
+                    self.queued = batch.queued
+                    self.commits += 1
+                    return batch
+                if time.monotonic() >= deadline:
+                    error = sqlite3.OperationalError("database is locked")
+                    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                    raise error
+                # Waiting here, not in SQLite, leaves the slots to the other shards.
+                await asyncio.sleep(random.uniform(0.001, 0.02))
+        except sqlite3.Error as e:
+            return self._failed(fns, translate(e, self.path.name), e)
+        except HmemError as e:
+            return self._failed(fns, e, e.__cause__)
+        except Exception as e:  # noqa: BLE001 - those who wait must hear of it
+            return Batch([(None, e) for _ in fns], self.queued)
+
+    def _failed(
+        self, fns: list[Function[Any]], error: HmemError, cause: BaseException | None
+    ) -> Batch:
+        """The same failure for all, each with an exception of its own."""
+        outcomes: list[tuple[Any, BaseException | None]] = []
+        for _ in fns:
+            own = type(error)(*error.args)
+            own.__cause__ = cause
+            outcomes.append((None, own))
+        return Batch(outcomes, self.queued)
+
+    # --------------------------------------------------------------- housekeeping
+
+    async def _keep_house(self) -> None:
+        """Checkpoint and forget old receipts when it is time. Failing is no error of the
+        writes: it is tried again later."""
+        self._purge_in -= 1
+        writer = self._writer
+        if writer is None:
+            return
+        try:
+            if self._purge_in <= 0:
+                self._purge_in = _PURGE_EVERY
+                await self._purge(writer)
+            if self._writes * self._pages_per_write >= self._settings.checkpoint_pages:
+                await self._checkpoint(writer)
+        except (sqlite3.Error, HmemError) as e:
+            log.warning("housekeeping of %s failed: %s", self.path.name, e)
+            self._writes = 0
+
+    async def _purge(self, writer: ShardConnection) -> None:
+        before = self._settings.keep_receipts()
+
+        def purge(conn: sqlite3.Connection) -> int:
+            return jobs.purge(conn, self._purged_to, before, _PURGE_ROWS)
+
+        batch = await writer.run(partial(_in_commit, [purge]))
+        if batch is not None and batch.outcomes[0][1] is None:
+            self._purged_to = batch.outcomes[0][0]
+
+    async def _checkpoint(self, writer: ShardConnection) -> None:
+        """Move the WAL's pages into the file; cut it short when it has grown large."""
+        limit = 4 * self._settings.checkpoint_pages * FRAME
+        done = await writer.run(partial(_checkpoint, self._folder, self.number, limit))
+        if done is not None and done[1] > 0:
+            seen = done[1] / max(self._writes, 1)
+            self._pages_per_write = min(max(seen, 0.5), 200.0)
+        self._writes = 0
+
+    async def truncate(self, timeout: float) -> bool:
+        """Empty the WAL. False if a reader kept it from being emptied that long."""
+        deadline = time.monotonic() + timeout
+        while True:
+            writer = await self._connection(write=True)
+            try:
+                done = await writer.run(partial(truncate, self._folder, self.number))
+            except sqlite3.Error as e:
+                if not is_busy(e):
+                    raise translate(e, self.path.name) from e
+                done = (1, 0, 0)
+            if done[0] == 0:
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            await asyncio.sleep(0.02)
+
+
+def wal_size(path: Path) -> int:
+    """Bytes of the shard's WAL. Never opens it: closing would drop SQLite's locks."""
+    try:
+        return Path(f"{path}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def truncate(folder: Folder, n: int, conn: sqlite3.Connection) -> tuple[int, int, int]:
+    """Empty the WAL: (busy, pages in it, pages moved)."""
+    with folder.checkpoint_lock(n):
+        return _run_checkpoint(conn, "TRUNCATE")
+
+
+def _checkpoint(
+    folder: Folder, n: int, limit: int, conn: sqlite3.Connection
+) -> tuple[int, int, int] | None:
+    """Move what can be moved; cut the WAL short where it is larger than `limit` bytes.
+    None: another process is at it. Two checkpoints at one instant can corrupt a file
+    (SQLite 3.7.0 to 3.51.2), so each happens under the shard's lock."""
+    with folder.try_checkpoint_lock(n) as held:
+        if not held:
+            return None
+        large = wal_size(folder.shard_path(n)) > limit
+        return _run_checkpoint(conn, "TRUNCATE" if large else "PASSIVE")
+
+
+def _run_checkpoint(conn: sqlite3.Connection, mode: str) -> tuple[int, int, int]:
+    busy, pages, moved = conn.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+    return busy, pages, moved
+
+
+def _connect(
+    folder: Folder,
+    n: int,
+    pragmas: Pragmas,
+    write: bool,  # noqa: FBT001
+) -> sqlite3.Connection:
+    path = folder.shard_path(n) if folder.read_only else folder.create_shard(n)
+    guard = partial(folder.checkpoint_lock, n)
+    return connect(path, pragmas, guard, write=write, read_only=folder.read_only)
+
+
+def _in_read(fn: Function[T], conn: sqlite3.Connection) -> T:
+    conn.execute("BEGIN")
+    try:
+        return fn(conn)
+    finally:
+        if conn.in_transaction:
+            conn.execute("COMMIT")
+
+
+def _in_commit(fns: list[Function[Any]], conn: sqlite3.Connection) -> Batch | None:
+    """Run all in one transaction, each in a savepoint. None: another holds the lock.
+    Raises what made the whole transaction fail."""
+    try:
+        conn.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as e:
+        if is_busy(e):
+            return None
+        raise
+    try:
+        outcomes = [_guarded(fn, conn) for fn in fns]
+        queued = conn.execute("SELECT queued FROM queue").fetchone()[0]
+        conn.execute("COMMIT")
+    except BaseException:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
+        raise
+    return Batch(outcomes, queued)
+
+
+def _guarded(
+    fn: Function[T], conn: sqlite3.Connection
+) -> tuple[T | None, BaseException | None]:
+    """One function's result, or its error with nothing of it left in the transaction."""
+    conn.execute("SAVEPOINT one")
+    try:
+        result = fn(conn)
+    except Exception as e:
+        if not conn.in_transaction:
+            raise  # SQLite gave up the whole transaction
+        conn.execute("ROLLBACK TO one")
+        conn.execute("RELEASE one")
+        if isinstance(e, sqlite3.Error):
+            wrapped = translate(e, "the shard")
+            wrapped.__cause__ = e
+            return None, wrapped
+        return None, e
+    conn.execute("RELEASE one")
+    return result, None
