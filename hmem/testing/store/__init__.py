@@ -1,0 +1,1 @@
+"""The parts of the Store suite; `hmem.testing.store_suite` puts them together."""

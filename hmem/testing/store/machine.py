@@ -1,0 +1,257 @@
+"""Random histories of three users, checked against the model after every step."""
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from hmem.protocols import Outcome, Store
+from hmem.testing.store.making import (
+    DONE,
+    accept,
+    add,
+    close,
+    code,
+    item,
+    plan,
+    put,
+    quiet,
+    tokens,
+    turn,
+)
+from hmem.testing.store.model import Fact, Person, as_fact
+from hmem.testing.store.view import Kept, kept
+from hmem.testing.store.world import MODEL, Maker
+
+USERS = ("ana", "ben", "c\u00e9dric")
+TEXTS = ("A", "B", "C", "D", "E f g")
+NAMES = ("ghent", "l\u00e9a")
+
+users = st.sampled_from(USERS)
+texts = st.sampled_from(TEXTS)
+days = st.integers(0, 6)
+picks = st.integers(0, 40)
+links = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Two handles write by turns; a view of each takes delta after delta."""
+
+    maker: Maker
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.runner = asyncio.Runner()
+        self.people = {user: Person() for user in USERS}
+        self.past: dict[str, list[int]] = {user: [] for user in USERS}
+        self.steps = 0
+        self.stores: list[Store] = []
+        self.views: list[dict[str, Kept]] = []
+
+    @initialize()
+    def open_both(self) -> None:
+        """Two handles on one folder."""
+        for _ in range(2):
+            store = self.maker.make_store(Path(self.folder.name) / "data")
+            self.run(store.open())
+            self.stores.append(store)
+            self.views.append({user: Kept() for user in USERS})
+        self.run(self.stores[0].adopt_space(MODEL, 2))
+
+    def run(self, call: Awaitable[Any]) -> Any:
+        """A call, to its end."""
+        assert isinstance(call, Coroutine)
+        return self.runner.run(call)
+
+    @property
+    def store(self) -> Store:
+        """The handle whose turn it is."""
+        self.steps += 1
+        return self.stores[self.steps % 2]
+
+    @rule(user=users, said=st.lists(texts, min_size=1, max_size=3), queue=st.booleans())
+    def accept_turns(self, user: str, *, said: list[str], queue: bool) -> None:
+        """Turns, to be worked on or not."""
+        make = accept if queue else quiet
+        done = self.run(self.store.accept(user, make(*map(turn, said))))
+        self.people[user].turns += said
+        if queue:
+            self.people[user].jobs.append(done.job_id)
+
+    @rule(user=users, text=texts, at=days, names=links)
+    def accept_item(self, user: str, text: str, at: int, names: list[str]) -> None:
+        """A fact by way of accept; a duplicate is skipped."""
+        person = self.people[user]
+        equal = person.equal(text)
+        given = quiet(item(text, at=at, entities=names))
+        done = self.run(self.store.accept(user, given))
+        assert [s.id for s in done.skipped] == ([] if equal is None else [equal.id])
+        for id_ in done.added:
+            person.insert(id_, text, at, None)
+            self._link(person, id_, names)
+
+    @rule(user=users, text=texts, at=days, pick=picks, names=links, coded=st.booleans())
+    def apply_fact(
+        self, user: str, text: str, at: int, pick: int, names: list[str], *, coded: bool
+    ) -> None:
+        """A fact by way of a plan, with or without a target."""
+        person = self.people[user]
+        target = self._target(person, pick)
+        vector = code(text) if coded else None
+        op = add(
+            text,
+            at=at,
+            supersedes=None if target is None else target.id,
+            entities=names,
+            vector=vector,
+        )
+        (outcome,) = self.run(self.store.apply(user, plan(op))).outcomes
+        equal = person.equal(text)
+        if equal is not None:
+            assert outcome == Outcome(status="duplicate", id=equal.id)
+            return
+        assert outcome.status == person.insert(outcome.id, text, at, target)
+        self._link(person, outcome.id, names)
+        if vector is not None:
+            person.codes["memory", person.facts[outcome.id].seq] = vector
+
+    @rule(user=users, pick=picks, later=days)
+    def close_fact(self, user: str, pick: int, later: int) -> None:
+        """An end without successor."""
+        person = self.people[user]
+        if not person.facts:
+            return
+        fact = self._pick(person, pick)
+        at = fact.since + later
+        (outcome,) = self.run(
+            self.store.apply(user, plan(close(fact.id, at=at)))
+        ).outcomes
+        assert outcome == Outcome(status=person.close(fact, at), id=fact.id)  # type: ignore[arg-type]
+
+    @rule(user=users, pick=picks, text=texts)
+    def put_a_vector(self, user: str, pick: int, text: str) -> None:
+        """For a turn that is there, or was never."""
+        turns = self.people[user].turns
+        seq = 1 + pick % (len(turns) + 1)
+        self.run(self.store.apply(user, plan(put("turn", {(seq, 0): code(text)}))))
+        if seq <= len(turns):
+            self.people[user].codes["turn", seq] = code(text)
+
+    @precondition(lambda self: any(p.jobs for p in self.people.values()))
+    @rule(finish=st.booleans())
+    def work(self, *, finish: bool) -> None:
+        """Claim one user's jobs; end them or give them back."""
+        (claim,) = self.run(self.store.claim(worker="w", lease=60.0, limit=1))
+        person = self.people[claim.user_id]
+        ids = [job.id for job in claim.jobs]
+        assert ids == person.jobs[: len(ids)]
+        if not finish:
+            self.run(self.store.release(claim, attempted=False))
+            return
+        done = self.run(self.store.apply(claim.user_id, plan(claim=claim, end=DONE)))
+        assert done.refused is None
+        del person.jobs[: len(ids)]
+
+    @rule(user=users)
+    def erase(self, user: str) -> None:
+        """Everything of one user."""
+        erased = self.run(self.store.erase_user(user))
+        person = self.people[user]
+        assert (erased.total > 0) == bool(person.facts or person.turns)
+        self.people[user] = Person()
+        for views in self.views:
+            mark = views[user].mark
+            if mark is not None:
+                self.past[user].append(mark.incarnation)
+
+    @invariant()
+    def both_views_are_what_a_rebuilt_one_is(self) -> None:
+        """And each is what the model believes."""
+        for user in USERS if self.stores else ():
+            whole = self.run(kept(self.stores[0], user)).dump()
+            for store, views in zip(self.stores, self.views, strict=True):
+                self.run(views[user].refresh(store, user))
+                assert views[user].dump() == whole
+            self._compare(self.people[user], self.views[0][user])
+            assert whole["incarnation"] not in self.past[user]
+
+    def _compare(self, person: Person, view: Kept) -> None:
+        lines = {fact.id: fact.line for fact in person.facts.values()}
+        found = {r.id: as_fact(r, lines.get(r.id, -1)) for r in view.memories.values()}
+        assert found == person.facts
+        assert [row.text for row in view.turns.values()] == person.turns
+        assert {k: set(v) for k, v in view.entities.items() if v} == person.links
+        assert {(k[0], k[1]): c[2] for k, c in view.codes.items()} == person.codes
+        assert len(view.pending) == len(person.jobs)
+        for (kind, seq, _), words in view.tokens.items():
+            rows = view.turns if kind == "turn" else view.memories
+            assert words == tuple(tokens(rows[seq].text).tolist())
+        assert len(view.tokens) == len(view.turns) + len(view.memories)
+
+    def _target(self, person: Person, pick: int) -> Fact | None:
+        """A fact of a line that has an open head, or none."""
+        if not person.facts or pick % 3 == 0:
+            return None
+        fact = self._pick(person, pick)
+        return None if person.ended(fact.line) else fact
+
+    @staticmethod
+    def _pick(person: Person, pick: int) -> Fact:
+        return list(person.facts.values())[pick % len(person.facts)]
+
+    @staticmethod
+    def _link(person: Person, id_: str, names: list[str]) -> None:
+        for name in names:
+            person.links.setdefault(name, set()).add(person.facts[id_].seq)
+
+    def teardown(self) -> None:
+        """Close, and leave no file."""
+        for store in self.stores:
+            self.run(store.aclose())
+        self.runner.close()
+        self.folder.cleanup()
+
+
+def run_machine(maker: Maker, *, examples: int, steps: int) -> None:
+    """Run random histories; the seed is fixed, so that a failure comes again."""
+
+    class Machine(StoreMachine):
+        pass
+
+    Machine.maker = maker
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+class HistoryTests:
+    """The state machine as a test. Raise the numbers for a long run."""
+
+    machine_examples = 15
+    machine_steps = 20
+
+    def test_random_histories_equal_the_model(self) -> None:
+        """Views kept by deltas, views read whole, and the model are one."""
+        run_machine(self, examples=self.machine_examples, steps=self.machine_steps)  # type: ignore[arg-type]
