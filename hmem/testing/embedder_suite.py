@@ -1,13 +1,11 @@
 """What every `Embedder` must do.
 
-    class TestMyEmbedder(EmbedderSuite):
-        semantic = True
-
+    class TestMyEmbedder(SemanticEmbedderSuite):
         @pytest.fixture
         def make_embedder(self):
             return MyEmbedder         # called without arguments; closed by the suite
 
-An embedder that does not understand texts leaves `semantic` False. Needs pytest and
+One that does not understand texts takes `EmbedderSuite`. Needs pytest and
 pytest-asyncio in its auto mode.
 """
 
@@ -61,8 +59,6 @@ def cosines(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float6
 
 class EmbedderSuite:
     """Subclass it and provide a `make_embedder` fixture."""
-
-    semantic: bool = False
 
     @pytest.fixture
     def make_embedder(self) -> MakeEmbedder:
@@ -203,10 +199,12 @@ class EmbedderSuite:
         with pytest.raises(ClosedError):
             await embedder.embed(TEXTS[:1])
 
+
+class SemanticEmbedderSuite(EmbedderSuite):
+    """For embedders that understand texts."""
+
     async def test_meaning_is_near_meaning(self, make_embedder: MakeEmbedder) -> None:
         """No shared words, and still nearer than what shares some."""
-        if not self.semantic:
-            pytest.skip("does not claim to understand texts")
         async with opened(make_embedder) as embedder:
             query, near, far = await embedder.embed(
                 [
