@@ -11,6 +11,7 @@ exact cl100k. A block over its budget is an error: it is reported and the exit c
 import argparse
 import asyncio
 import json
+import os
 import sys
 import tempfile
 import time
@@ -31,6 +32,7 @@ from hmem.protocols import Embedder
 
 SYSTEMS = ("hmem", "bm25", "dense", "recency", "oracle")
 BUDGETS = (500, 1000, 2000, 4000)
+_CACHE_HELP = "keep embeddings here between runs (default: %(default)s)"
 
 
 class System(Protocol):
@@ -78,7 +80,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, bool]:
     add("--system", choices=SYSTEMS, default="hmem")
     add("--budget", type=int, nargs="+", default=list(BUDGETS), metavar="TOKENS")
     add("--conversations", nargs="+", default=[], metavar="ID", help="default: all")
-    add("--cache", type=Path, metavar="DIR", help="keep embeddings here between runs")
+    add("--cache", type=Path, default=_cache_folder(), metavar="DIR", help=_CACHE_HELP)
     add(
         "--store",
         type=Path,
@@ -106,6 +108,12 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, bool]:
             vectors=given.vectors,
         ),
         given.json,
+    )
+
+
+def _cache_folder() -> Path:
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "hmem-bench"
     )
 
 

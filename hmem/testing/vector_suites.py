@@ -44,7 +44,7 @@ class VectorCodecSuite:
     @pytest.fixture
     def codec(self) -> VectorCodec:
         """The codec under test."""
-        raise NotImplementedError
+        pytest.fail("a codec suite needs a `codec` fixture")
 
     def floor(self, codec: VectorCodec) -> float:
         """The recall that this codec declares."""
@@ -155,7 +155,7 @@ class VectorIndexSuite:
     @pytest.fixture
     def make_index(self) -> MakeIndex:
         """Makes the index under test."""
-        raise NotImplementedError
+        pytest.fail("an index suite needs a `make_index` fixture")
 
     def floor(self, index: VectorIndex) -> float:
         """The recall that this index declares."""

@@ -4,6 +4,7 @@ An index carries `recall_floor` (recall@10 against exact search) and `score_tole
 far a score may lie from the true cosine).
 """
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ _NEAR = np.float32(2e-6)  # more than BLAS's rounding differs between equal rows
 _BLOCK = 256  # rows widened at a time: their floats stay in the second-level cache
 
 
-class _ScanIndex:
+class _ScanIndex(ABC):
     """The contract over `Slots`; a subclass says how rows are kept and scored."""
 
     def __init__(self, dim: int) -> None:
@@ -89,17 +90,20 @@ class _ScanIndex:
     def __len__(self) -> int:
         return len(self._slots)
 
+    @abstractmethod
     def _pack(self, rows: NDArray[np.float32]) -> Columns:
         """Unit rows as the columns kept."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _rows(self, now: Snapshot, at: NDArray[np.intp]) -> NDArray[np.float32]:
         """The unit rows in those slots."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _scan(self, now: Snapshot, query: NDArray[np.float32]) -> Scores:
         """Every slot's cosine."""
-        raise NotImplementedError
+        ...
 
     def _best(
         self, now: Snapshot, query: NDArray[np.float32], k: int, allowed: Any
