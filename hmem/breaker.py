@@ -26,8 +26,8 @@ class Breaker:
         probe: Callable[[], Awaitable[bool]],
         events: Events,
         *,
-        base: float = 0.5,
-        cap: float = 60.0,
+        base: float,
+        cap: float,
     ) -> None:
         self._probe = probe
         self._events = events

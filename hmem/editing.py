@@ -20,6 +20,7 @@ from hmem.protocols import (
     CloseMemory,
     MemoryRow,
     NewMemory,
+    Op,
     Outcome,
     TurnRow,
     VectorRows,
@@ -76,15 +77,19 @@ class Editor:
             raise InputError("no open memory of this user has that id")
         now = to_micros(self._clock())
         memory = self._revised(row, words, extra, valid_from=max(now, row.valid_from))
-        add = AddMemory(
-            memory=memory,
-            supersedes=row.id,
-            reason="updated",
-            vectors=await self._vectors(memory),
+        ops: list[Op] = []
+        if memory.hash == row.hash:
+            # The same words with other metadata: closed first, it is no duplicate.
+            ops.append(CloseMemory(id=row.id, at=memory.valid_from))
+        vectors = await self._vectors(memory)
+        ops.append(
+            AddMemory(
+                memory=memory, supersedes=row.id, reason="updated", vectors=vectors
+            )
         )
-        applied = await self._store.apply(user_id, WritePlan(at=now, ops=(add,)))
-        outcome = applied.outcomes[0]
-        if outcome.status == "duplicate" and outcome.id != row.id:
+        applied = await self._store.apply(user_id, WritePlan(at=now, ops=tuple(ops)))
+        outcome = applied.outcomes[-1]
+        if outcome.status == "duplicate":
             await self._merge(user_id, row, outcome, now)
         found = await self.row(user_id, outcome.id)
         if not isinstance(found, MemoryRow):

@@ -111,7 +111,7 @@ def _message(
     given: Mapping[str, Any], where: str, config: Config, calls: dict[str, str]
 ) -> Message | Skipped:
     role = given.get("role")
-    if role in _UNSTORED:
+    if isinstance(role, str) and role in _UNSTORED:
         return Skipped(reason="system message")
     if not isinstance(role, str) or role not in _ROLES:
         allowed = ", ".join([*_ROLES, *sorted(_UNSTORED)])

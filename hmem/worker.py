@@ -67,8 +67,7 @@ class Worker:
         self._stopping = False
         self._claiming: anyio.CancelScope | None = None
         self._working: anyio.CancelScope | None = None
-        self._resting: anyio.CancelScope | None = None
-        self.breaker = Breaker(processor.probe, self._events)
+        self.breaker = Breaker(processor.probe, self._events, base=_BASE, cap=_CAP)
         self.halted: EmbeddingSpaceError | None = None
 
     @property
@@ -131,16 +130,13 @@ class Worker:
         return bool(claims)
 
     async def _rest(self) -> None:
-        """Until there may be work, a slot came free, or a moment passed."""
-        if self._stopping:
-            return
+        """Until there may be work, or a moment passed."""
         try:
-            with anyio.CancelScope() as self._resting:
-                await self._store.wait_for_work(_IDLE)
+            await self._store.wait_for_work(_IDLE)
         except StoreError as e:
             self._store_failed(e)
-        finally:
-            self._resting = None
+        except LifecycleError:
+            self.stop()
 
     # ------------------------------------------------------------------ one claim
 
@@ -158,8 +154,6 @@ class Worker:
                     await self._release(claim, back)
             self._free += 1
             self._freed.set()
-            if self._resting is not None:
-                self._resting.cancel()
 
     async def _keep(self, claim: Claim, scope: anyio.CancelScope) -> None:
         """Renew the lease until cancelled; cancel the work when it was lost."""
