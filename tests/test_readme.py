@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hmem.asking import MAX_QUERY_CHARS
 from hmem.config import Config
+from hmem.metadata import MAX_BYTES
+from hmem.scope import MAX_ID_BYTES
+from hmem.stores.keys import SEQ_MAX
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -99,6 +103,10 @@ def test_the_documented_limits_are_the_real_ones() -> None:
     assert f"a message up to {config.max_message_chars:,} characters" in flat
     assert f"an `add()` up to {config.max_messages:,} messages" in flat
     assert f"a fact up to {config.max_item_chars:,} characters" in flat
+    assert f"ids up to {MAX_ID_BYTES} bytes" in flat
+    assert f"metadata up to {MAX_BYTES:,} bytes" in flat
+    assert f"the first {MAX_QUERY_CHARS:,} characters count" in flat
+    assert f"{SEQ_MAX:,} turns" in flat
 
 
 def test_there_are_nine_promises_and_each_says_whether_it_holds() -> None:

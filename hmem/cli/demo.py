@@ -184,7 +184,7 @@ def _embedder(config: Config, stats: Mapping[str, Any]) -> str:
         where = "on this machine" if stats["embedder"] == MINILM else "by configuration"
         return f"{stats['embedder']} {where}, {stats['space']['dim']} dimensions"
     if config.embed == "none":
-        return "none, lexical only: HMEM_EMBED is none"
+        return "lexical only: HMEM_EMBED is none"
     if find_weights() is None:
-        return "none, lexical only: no weights found, run `hmem models install minilm`"
-    return "none, lexical only: it needs pip install 'hmem[local]'"
+        return "lexical only: no weights found, run hmem models install minilm"
+    return "lexical only: the weights need pip install 'hmem[local]'"
