@@ -1,0 +1,135 @@
+"""The arithmetic of a search on bare arrays, as tight as plain numpy gets.
+
+What a search does for one user, without everything that makes it a search of a memory:
+no store, no view that is kept up to date, no filters, no explanation, no records. Dense
+scores of passages and of their neighbour windows, BM25 of both from term counts, weights,
+and the best k of facts and turns together. All that does not depend on the question is
+computed beforehand. It must find the same rows as `hmem.rank` (`same_rows` says so).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.protocols import ScoresAll
+from hmem.rank import Ask, rank
+from hmem.scoring import K1, B, Floats, Weights
+from hmem.views import View
+from hmem.views.lexicon import Lexicon
+
+Ints = NDArray[np.int64]
+_ONE = np.float32(1.0)
+
+
+class _Words:
+    """Postings by term, and the length norms of a kind."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.n = len(lexicon.lengths)
+        self.postings = _postings(lexicon)
+        lengths = lexicon.lengths.view
+        self.norm = _norm(lengths, lexicon.mean_length)
+
+    def counts(self, terms: list[int]) -> Floats:
+        """(terms, n + 1) term counts."""
+        out = np.zeros((len(terms), self.n + 1), np.float32)
+        for i, term in enumerate(terms):
+            found = self.postings.get(term)
+            if found is not None:
+                out[i, found[0]] = found[1]
+        return out
+
+
+def _postings(lexicon: Lexicon) -> dict[int, tuple[Ints, Floats]]:
+    base, tail = lexicon._base, lexicon._tail
+    tokens = np.concatenate([base[0], tail[0]])
+    docs = np.concatenate([base[1], tail[1]])
+    found: dict[int, tuple[Ints, Floats]] = {}
+    for term in np.unique(tokens).tolist():
+        at, counts = np.unique(docs[tokens == term], return_counts=True)
+        found[term] = at, counts.astype(np.float32)
+    return found
+
+
+def _norm(lengths: Any, mean: float) -> Floats:
+    return np.asarray(K1 * (1.0 - B + B * lengths / np.float32(mean)), np.float32)
+
+
+def _bm25(counts: Floats, norm: Floats) -> Floats:
+    n = np.count_nonzero(counts, axis=1)
+    idf = np.log1p((counts.shape[1] - n + 0.5) / (n + 0.5)).astype(np.float32)
+    saturated = counts * np.float32(K1 + 1.0)
+    saturated /= counts + norm
+    scores: Floats = np.minimum((idf / idf.sum()) @ saturated, _ONE)
+    return scores
+
+
+class Bare:
+    """One user's arrays, taken from a view whose rows have one passage each."""
+
+    def __init__(self, view: View, weights: Weights) -> None:
+        turns, facts = view.turns, view.facts
+        self._w = weights
+        self._n_facts, self._n_turns = facts.docs, turns.docs
+        self._vectors = np.concatenate([_rows(facts.index), _rows(turns.index)])
+        self._before = turns.before.view.copy()
+        self._after = turns.after.view.copy()
+        self._inverse = (_ONE / turns.window_norm.view).astype(np.float32)
+        self._fact_words, self._turn_words = (
+            _Words(facts.lexicon),
+            _Words(turns.lexicon),
+        )
+        lengths = np.append(turns.lexicon.lengths.view, np.float32(0))
+        spans = lengths[:-1] + lengths[self._before] + lengths[self._after]
+        self._span_norm = _norm(spans, float(spans.mean()) or 1.0)
+
+    def search(self, query: Floats, terms: list[int], k: int) -> tuple[Floats, Ints]:
+        """Scores and positions (facts first, then turns) of the best k."""
+        w, facts = self._w, self._n_facts
+        scores = np.empty(facts + self._n_turns, np.float32)
+        cosines = self._vectors @ query
+        own = np.append(cosines[facts:], np.float32(0))
+        window = (own[:-1] + own[self._before] + own[self._after]) * self._inverse
+        counts = self._turn_words.counts(terms)
+        around = counts[:, self._before] + counts[:, self._after]
+        held = counts[:, :-1]
+        np.maximum(cosines, 0, out=cosines)
+        scores[facts:] = np.float32(w.turn_dense) * cosines[facts:]
+        scores[facts:] += np.float32(w.turn_window_dense) * np.maximum(window, 0)
+        scores[facts:] += np.float32(w.turn_words) * _bm25(held, self._turn_words.norm)
+        scores[facts:] += np.float32(w.turn_window_words) * _bm25(
+            held + around, self._span_norm
+        )
+        scores[:facts] = np.float32(w.fact_dense) * cosines[:facts]
+        scores[:facts] += np.float32(w.fact_words) * _bm25(
+            self._fact_words.counts(terms)[:, :-1], self._fact_words.norm
+        )
+        best = np.argpartition(scores, len(scores) - k)[-k:]
+        best = best[np.argsort(-scores[best], kind="stable")]
+        return scores[best], best
+
+
+def _rows(index: Any) -> Floats:
+    assert isinstance(index, ScoresAll)
+    return index.vectors(np.arange(len(index), dtype=np.uint64))
+
+
+def same_rows(bare: Bare, view: View, asks: list[Ask], weights: Weights) -> float:
+    """The share of the best k that both find, over questions that name nobody: names are
+    the one signal that the bare arrays leave out."""
+    shared = total = 0
+    plain = Weights(
+        **{name: getattr(weights, name) for name in weights.__slots__}
+        | {"fact_named": 0.0, "turn_speaker": 0.0}
+    )
+    for ask in asks:
+        assert ask.vector is not None
+        _, at = bare.search(ask.vector, ask.terms.tolist(), ask.k)
+        found = {
+            f.at + (len(view.facts) if f.kind == "turn" else 0)
+            for f in rank(view, ask, ask.vector, plain)
+        }
+        shared += len(found & set(at.tolist()))
+        total += len(found)
+    return round(shared / total, 4)
