@@ -28,6 +28,7 @@ from bench.locomo_data import Conversation, Question, load
 from bench.measure import Outcome, Shown, outcome
 from bench.report import asked, report, table
 from hmem import AsyncMemory, Config
+from hmem.errors import HmemError
 from hmem.protocols import Embedder
 
 SYSTEMS = ("hmem", "bm25", "dense", "recency", "oracle")

@@ -20,7 +20,7 @@ from bench.locomo import SYSTEMS, Options, parse, run
 from bench.locomo_data import Conversation, Question, load
 from bench.measure import Shown, words
 from bench.report import table
-from bench.tokens import count
+from bench.tokens import _encoding, count
 from hmem import AsyncMemory, Config
 
 DATA = Path(__file__).parent / "data" / "locomo_shape.json"
@@ -313,3 +313,14 @@ def test_data_that_cannot_be_read_is_an_error_in_one_line(
     assert bench.locomo.main([*command, str(tmp_path / "none.json")]) == 2
     assert bench.locomo.main([*command, str(DATA), "--conversations", "talk-9"]) == 2
     assert capsys.readouterr().err.count("error: ") == 2
+
+
+def test_a_missing_exact_tokenizer_names_the_extra(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    monkeypatch.setattr("bench.tokens._encoding", _encoding.__wrapped__)
+    monkeypatch.setattr("bench.baselines._COSTS", {})
+    command = ["--retrieval-only", "--system", "bm25", "--data", str(DATA)]
+    assert bench.locomo.main(command) == 2
+    assert "pip install 'hmem[bench]'" in capsys.readouterr().err
