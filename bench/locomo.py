@@ -159,10 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options, as_json = parse(argv)
     try:
         found = asyncio.run(run(options))
-    except (
-        ValueError,
-        OSError,
-    ) as e:  # HmemError's configuration errors are ValueErrors
+    except (HmemError, ValueError, OSError) as e:
         print(f"error: {e}", file=sys.stderr)
         return 2
     print(json.dumps(found, indent=2) if as_json else table(found))
