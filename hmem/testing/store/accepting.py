@@ -2,12 +2,23 @@
 # ruff: noqa: D102 - the tests' names are their sentences
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from hmem.errors import IdempotencyError, QueueFullError
 from hmem.protocols import MemoryRow, TurnRow
-from hmem.testing.store.making import accept, add, close, day, item, plan, quiet, turn
+from hmem.testing.store.making import (
+    DONE,
+    accept,
+    add,
+    close,
+    day,
+    item,
+    plan,
+    quiet,
+    turn,
+)
 from hmem.testing.store.strangers import SHARED_TEXT
 from hmem.testing.store.view import dump, kept
 from hmem.testing.store.world import World
@@ -141,6 +152,40 @@ class AcceptTests:
         assert [s.id for s in again.skipped] == [first.added[0], again.added[0]]
         assert all(s.reason for s in again.skipped)
 
+    async def test_an_item_without_labels_takes_those_of_its_add(
+        self, world: World
+    ) -> None:
+        given = quiet(
+            item("a"), item("b", session_id="s2"), session="s1", agent_id="a1"
+        )
+        await world.store.accept("ana", given)
+        rows = (await kept(world.store, "ana")).memories.values()
+        assert [(r.session_id, r.agent_id) for r in rows] == [
+            ("s1", "a1"),
+            ("s2", "a1"),
+        ]
+
+    async def test_times_far_off_come_back_exactly(self, world: World) -> None:
+        times = [-62_135_596_800_000_000, -1, 0, 1, 253_402_300_799_999_999]
+        for n, micros in enumerate(times):
+            given = replace(item(f"{n}"), valid_from=micros, event_end=micros)
+            said = replace(turn(f"{n}"), observed_at=micros)
+            await world.store.accept("ana", quiet(said, given))
+        view = await kept(await world.reopen(), "ana")
+        rows = view.memories.values()
+        assert [r.observed_at for r in view.turns.values()] == times
+        assert [(r.valid_from, r.event_end) for r in rows] == [(t, t) for t in times]
+
+    async def test_an_expired_fact_is_no_reason_to_skip_its_equal(
+        self, world: World
+    ) -> None:
+        first = quiet(item("On leave", expires_at=day(3)), at=1)
+        done = await world.store.accept("ana", first)
+        again = await world.store.accept("ana", quiet(item("On leave"), at=2))
+        assert [s.id for s in again.skipped] == list(done.added)
+        late = await world.store.accept("ana", quiet(item("On leave", at=4), at=4))
+        assert (len(late.added), late.skipped) == (1, ())
+
     async def test_a_closed_fact_may_come_again(self, world: World) -> None:
         first = await world.store.accept("ana", quiet(item("Is a vegan", at=1)))
         await world.store.apply("ana", plan(close(first.added[0], at=2)))
@@ -253,12 +298,26 @@ class AcceptTests:
             await store.accept("ana", accept(turn(f"t{n}")))
         before = await dump(store, "ana")
         with pytest.raises(QueueFullError) as caught:
-            await store.accept("ana", accept(turn("t2")))
+            await store.accept("ana", accept(turn("t2"), key="k5", body_hash=b"5"))
         assert caught.value.retryable
         assert await dump(store, "ana") == before
+        await store.accept("ana", quiet(turn("nothing to do")))
         (claim,) = await store.claim(worker="w", lease=60, limit=1)
-        await store.release(claim)
-        assert await store.queued("ana") == 2
+        await store.apply("ana", plan(claim=claim, end=DONE))
+        again = await store.accept("ana", accept(turn("t2"), key="k5", body_hash=b"5"))
+        assert (again.created, again.status) == (True, "queued")
+
+    async def test_the_queues_limit_counts_all_users(self, world: World) -> None:
+        store = await world.reopen(queue_limit=5)
+        refused = []
+        for n in range(12):
+            try:
+                await store.accept(f"user {n}", accept(turn("a")))
+            except QueueFullError:
+                refused.append(n)
+        assert refused == list(range(5, 12))
+        assert await store.queued() == 5
+        assert await store.delta("user 7") is None
 
     async def test_what_cannot_be_stored_fails_alone_among_many(
         self, world: World

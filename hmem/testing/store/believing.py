@@ -152,7 +152,10 @@ class BelievingTests:
         assert isinstance(rows[0], MemoryRow)
         assert isinstance(rows[1], MemoryRow)
         assert (rows[0].valid_to, rows[1].valid_from) == (day(4), day(6))
-        assert rows[1].valid_to is None
+        assert (new.status, rows[1].valid_to) == ("chained", None)
+        chain = await world.store.chain("ana", old.id or "")
+        assert [r.text for r in chain] == ["London", "Paris"]
+        assert rows[0].superseded_by == new.id
 
     async def test_a_fact_that_supersedes_its_equal_is_a_duplicate(
         self, world: World

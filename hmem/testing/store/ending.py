@@ -83,7 +83,7 @@ class EraseTests:
             assert await store.rows("ana", [id_]) == [None]
             assert await store.chain("ana", id_) == []
             assert await store.job("ana", job) is None
-            assert await store.queued("ana") == 0
+            assert (await store.queued("ana"), await store.queued()) == (0, 1)
             assert (
                 await store.page("ana", "memory", after=0, limit=9, closed=True) == []
             )
@@ -267,6 +267,11 @@ class HouseTests:
         grown = {k: after[k] - before[k] for k in ("users", "memories", "turns")}
         assert grown == {"users": 2, "memories": 3, "turns": 4}
         assert before["users"] == len(STRANGERS)
+        for user in ("ana", "ben"):
+            await world.store.erase_user(user)
+        end = await world.store.stats()
+        assert {k: end[k] for k in grown} == {k: before[k] for k in grown}
+        assert end["jobs"] == before["jobs"]
         assert after["jobs"]["queued"] - before["jobs"].get("queued", 0) == 2
         assert after["jobs"]["done"] - before["jobs"]["done"] == 1
         assert after["bytes"] > 0

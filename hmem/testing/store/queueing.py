@@ -112,6 +112,18 @@ class ClaimTests:
         for claim in first + second:
             assert [t.text for j in claim.jobs for t in j.turns] == [claim.user_id]
 
+    async def test_who_adds_again_and_again_starves_nobody(self, world: World) -> None:
+        users = [f"user {n}" for n in range(6)]
+        for user in users:
+            await world.store.accept(user, accept(turn("a")))
+        served = set()
+        for n in range(2 * len(users)):
+            (claim,) = await world.store.claim(worker="w", lease=LONG, limit=1)
+            served.add(claim.user_id)
+            await world.store.apply(claim.user_id, plan(claim=claim, end=DONE))
+            await world.store.accept(claim.user_id, accept(turn(f"again {n}"), at=n))
+        assert served == set(users)
+
     async def test_live_adds_go_before_imports(self, world: World) -> None:
         for user in ("old 1", "old 2", "old 3"):
             await world.store.accept(user, accept(turn("x"), priority="import"))
@@ -122,6 +134,14 @@ class ClaimTests:
             order.append(claim.user_id)
         assert order[0] == "ana"
         assert sorted(order[1:]) == ["old 1", "old 2", "old 3"]
+
+    async def test_a_users_live_add_goes_before_the_users_imports(
+        self, world: World
+    ) -> None:
+        for n in range(2):
+            await world.store.accept("ana", accept(turn(f"{n}"), priority="import"))
+        live = await world.store.accept("ana", accept(turn("live")))
+        assert (await claim_one(world.store)).jobs[0].id == live.job_id
 
     async def test_a_lapsed_lease_is_taken_over_and_the_old_token_refused(
         self, world: World

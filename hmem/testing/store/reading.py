@@ -1,9 +1,10 @@
 """What `Store.delta`, `rows`, `page` and `chain` promise."""
 # ruff: noqa: D102 - the tests' names are their sentences
 
+import numpy as np
 import pytest
 
-from hmem.protocols import MemoryRow, TurnRow
+from hmem.protocols import MemoryRow, PutVectors, TurnRow, VectorRows
 from hmem.testing.store.making import (
     DONE,
     accept,
@@ -181,6 +182,43 @@ class DeltaTests:
             assert found["turn", 1, 0][2] == code("new")
             assert found["turn", 2, 0][2] == code("b")
 
+    async def test_vectors_of_other_spaces_and_codecs_stay_apart(
+        self, world: World
+    ) -> None:
+        await world.store.accept("ana", quiet(*(turn(f"t{n}") for n in range(4))))
+        wide = VectorRows(
+            kind="turn",
+            space=2,
+            codec="wide",
+            keys=np.array([[2, 0], [1, 0]], dtype=np.uint32),
+            codes=np.arange(40, dtype=np.uint8).reshape(2, 20),
+        )
+        view = await kept(world.store, "ana")
+        ops = [
+            put("turn", {(3, 0): code("x")}),
+            PutVectors(rows=wide),
+            put("turn", {(4, 0): code("y")}),
+        ]
+        for op in ops:
+            await world.store.apply("ana", plan(op))
+            await view.refresh(world.store, "ana")
+        assert view.codes == {
+            ("turn", 1, 0): (2, "wide", bytes(range(20, 40))),
+            ("turn", 2, 0): (2, "wide", bytes(range(20))),
+            ("turn", 3, 0): (1, "float32", code("x")),
+            ("turn", 4, 0): (1, "float32", code("y")),
+        }
+        assert view.dump() == await dump(world.store, "ana")
+
+    async def test_another_users_mark_gives_a_whole_delta(self, world: World) -> None:
+        for user in ("ana", "ben"):
+            await world.store.accept(user, quiet(turn(user), item(user)))
+        ben = await kept(world.store, "ben")
+        delta = await world.store.delta("ana", ben.mark)
+        assert delta is not None
+        assert delta.whole
+        assert [r.text for r in delta.turns] == ["ana"]
+
     async def test_an_entity_names_all_its_facts(self, world: World) -> None:
         await world.store.accept("ana", quiet(item("a", entities=["ghent", "bo"])))
         view = await kept(world.store, "ana")
@@ -265,6 +303,24 @@ class RowTests:
             assert await world.store.chain("nobody", id_) == []
         assert await world.store.rows("nobody", ids) == [None] * len(ids)
         assert await world.store.job("ana", theirs.job_id) is None
+
+    async def test_an_id_with_one_character_changed_is_unknown(
+        self, world: World
+    ) -> None:
+        turns = [turn(f"t{n}") for n in range(40)]
+        items = [item(f"m{n}") for n in range(40)]
+        done = await world.store.accept("ana", accept(*turns, *items))
+        for id_ in (done.turns[20], done.added[20], done.job_id):
+            near = {
+                id_[:at] + digit + id_[at + 1 :]
+                for at in range(len(id_))
+                for digit in "0123456789abcdef-"
+            } - {*done.turns, *done.added, done.job_id}
+            near |= {id_ + "0", id_[:-1], " " + id_, id_ + "\n", "{" + id_ + "}"}
+            found = await world.store.rows("ana", sorted(near))
+            assert set(found) == {None}
+        assert await world.store.rows("ana", [done.job_id]) == [None]
+        assert await world.store.job("ana", done.turns[0]) is None
 
     @pytest.mark.parametrize("kind", ["memory", "turn"])
     async def test_pages_put_together_are_everything(
