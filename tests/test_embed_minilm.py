@@ -171,7 +171,7 @@ async def test_the_loop_turns_while_a_batch_runs() -> None:
         await asyncio.sleep(0)
         turns += 1
     assert len(call.result()) == 2_000
-    assert turns > 20
+    assert turns > 5
     await embedder.aclose()
 
 
