@@ -1,0 +1,226 @@
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hmem import (
+    AsyncMemory,
+    Config,
+    ConfigError,
+    DeadlineError,
+    EmbeddingSpaceError,
+    InputError,
+    ReadOnlyStoreError,
+    Scoped,
+)
+from hmem.testing.fakes import (
+    FailingEmbedder,
+    HashEmbedder,
+)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(path=tmp_path / "m", shards=2, embed="none", durability="normal")
+
+
+@pytest.fixture
+async def mem(config: Config) -> AsyncIterator[AsyncMemory]:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as opened:
+        yield opened
+
+
+# --------------------------------------------------------------- degraded service
+
+
+async def test_without_an_embedder_reads_say_so(config: Config) -> None:
+    async with AsyncMemory(config) as mem:
+        await mem.add("I keep bees", user_id="u")
+        found = await mem.search("bees", user_id="u")
+        assert [hit.text for hit in found] == ["I keep bees"]
+        assert found.degraded == ("lexical_only",)
+
+
+async def test_an_embedder_that_fails_or_hangs_degrades_the_search(
+    config: Config,
+) -> None:
+    embedder = FailingEmbedder(times=0)
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        await mem.add("I keep bees", user_id="u", wait=True)
+        embedder.times = None
+        found = await mem.search("bees please", user_id="u")
+        assert [hit.text for hit in found] == ["I keep bees"]
+        assert found.degraded == ("embedder_failed",)
+
+
+async def test_a_read_past_its_deadline_raises(config: Config) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add("I keep bees", user_id="u", wait=True)
+        with pytest.raises(DeadlineError):
+            await mem.search("bees", user_id="u", timeout=0)
+        assert len(await mem.search("bees", user_id="u", timeout=10)) == 1
+
+
+async def test_another_model_is_refused_by_name_and_nothing_is_lost(
+    config: Config,
+) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder(64)) as mem:
+        await mem.add("I keep bees", user_id="u", wait=True)
+    other = AsyncMemory(config, embedder=HashEmbedder(32))
+    with pytest.raises(EmbeddingSpaceError, match="reembed --to test-hash-32") as e:
+        await other.open()
+    assert "test-hash-64" in str(e.value)
+    with pytest.raises(EmbeddingSpaceError, match="test-hash-64"):
+        await AsyncMemory(config).open()
+    with pytest.raises(EmbeddingSpaceError):
+        await AsyncMemory(
+            config, embedder=HashEmbedder(32, model="test-hash-64")
+        ).open()
+
+    relaxed = replace(config, allow_degraded=True)
+    for embedder, why in (
+        (HashEmbedder(32), "other_embedding_space"),
+        (None, "no_embedder"),
+    ):
+        async with AsyncMemory(relaxed, embedder=embedder) as mem:
+            found = await mem.search("bees", user_id="u")
+            assert [hit.text for hit in found][:1] == ["I keep bees"]
+            assert found.degraded[0] == why
+            receipt = await mem.add(f"more bees {why}", user_id="u")
+            assert receipt.status == "queued"
+            assert why in (await mem.admin.health())["problems"]
+    async with AsyncMemory(config, embedder=HashEmbedder(64)) as mem:
+        result = await (await mem.receipt(receipt.id, user_id="u")).result(timeout=10)
+        assert (result.status, result.usage.embedded_texts) == ("done", 2)
+
+
+async def test_a_space_made_by_another_process_is_noticed(config: Config) -> None:
+    web = replace(config, worker="off")
+    async with (
+        AsyncMemory(web, embedder=HashEmbedder()) as reader,
+        AsyncMemory(config, embedder=HashEmbedder()) as worker,
+    ):
+        receipt = await reader.add("I keep bees", user_id="u")
+        assert (await reader.search("bees", user_id="u")).degraded == ("lexical_only",)
+        await receipt.result(timeout=10)
+        await worker.flush(timeout=5)
+        for _ in range(100):
+            found = await reader.search("bees", user_id="u")
+            if not found.degraded:
+                break
+            await asyncio.sleep(0.02)
+        assert found.degraded == ()
+
+
+async def test_a_read_only_store_reads_and_refuses_writes(config: Config) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add("I keep bees", user_id="u", wait=True)
+    async with AsyncMemory(
+        replace(config, read_only=True), embedder=HashEmbedder()
+    ) as mem:
+        assert len(await mem.search("bees", user_id="u")) == 1
+        with pytest.raises(ReadOnlyStoreError):
+            await mem.add("x", user_id="u")
+
+
+async def test_a_mode_that_is_not_there_yet_is_an_error(config: Config) -> None:
+    with pytest.raises(ConfigError, match="HMEM_MODE"):
+        await AsyncMemory(replace(config, mode="append")).open()
+
+
+# -------------------------------------------------------------- scope, events, logs
+
+
+async def test_the_scoped_verbs_are_the_same_verbs(mem: AsyncMemory) -> None:
+    ana = mem.scoped(user_id="u", agent_id="a", session_id="s")
+    await ana.add("I keep bees", wait=True)
+    await mem.add("we keep bees", user_id="u", agent_id="b", wait=True)
+    assert [hit.text for hit in await ana.search("bees")] == ["I keep bees"]
+    assert "we keep bees" not in (await ana.context("bees")).text
+    row = (await ana.get_all()).rows[0]
+    assert (row.agent_id, row.session_id) == ("a", "s")
+    assert await ana.get(row.id) == row
+    receipt = await ana.add(["Ana keeps bees"], infer=False, wait=True)
+    one = (await receipt).added[0]
+    new = await ana.update(one, text="Ana keeps hens")
+    assert len(await ana.history(new.id)) == 3
+    assert await ana.delete(new.id)
+    assert (await ana.receipt(receipt.id)).status == "done"
+    await ana.flush(timeout=5)
+    assert (await ana.delete_user()).total > 0
+    with pytest.raises(InputError):
+        mem.scoped(user_id="")
+
+
+BOUND = {"user_id", "agent_id", "session_id"}
+
+
+def test_the_scoped_signatures_cannot_drift() -> None:
+    life = {"open", "aclose", "scoped", "admin"}
+    verbs = {n for n in dir(AsyncMemory) if not n.startswith("_")} - life
+    assert verbs == {n for n in dir(Scoped) if not n.startswith("_")}
+    for name in verbs:
+        mine, full = (
+            inspect.signature(getattr(c, name)) for c in (Scoped, AsyncMemory)
+        )
+        wanted = [p for p in full.parameters.values() if p.name not in BOUND]
+        assert [str(p) for p in mine.parameters.values()] == [str(p) for p in wanted]
+        assert mine.return_annotation == full.return_annotation
+
+
+async def test_every_verb_names_its_user_by_keyword() -> None:
+    for name in ("add", "search", "context", "get", "update", "delete", "history"):
+        parameters = inspect.signature(getattr(AsyncMemory, name)).parameters
+        assert parameters["user_id"].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters["user_id"].default is inspect.Parameter.empty
+
+
+async def test_events_are_told_and_a_broken_listener_breaks_nothing(
+    config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[str] = []
+
+    def listen(name: str, data: Any) -> None:
+        seen.append(name)
+        raise RuntimeError("listener")
+
+    async with AsyncMemory(
+        replace(config, on_event=listen), embedder=HashEmbedder()
+    ) as mem:
+        await mem.add("I keep bees", user_id="u", wait=True)
+        await mem.delete_user("u")
+    assert seen == ["accepted", "job_done", "user_erased"]
+    told = [r for r in caplog.records if "on_event" in r.getMessage()]
+    assert len(told) == 1
+
+
+async def test_no_log_and_no_event_holds_what_the_user_said(
+    config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    canary = "canary7f3a"
+    events: list[str] = []
+    embedder = FailingEmbedder(times=1, retryable=False)
+    config = replace(config, on_event=lambda n, d: events.append(f"{n} {dict(d)}"))
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        await mem.add(canary, user_id="u", session_id="s", wait=True, timeout=10)
+        await mem.search(canary, user_id="u")
+        await mem.add([canary], user_id="u", infer=False, wait=True, timeout=10)
+    assert events
+    assert not any(canary in line for line in (*events, caplog.text))
+
+
+async def test_stats_and_health_are_there_from_the_first_day(mem: AsyncMemory) -> None:
+    await mem.add("I keep bees", user_id="u", wait=True)
+    stats = await mem.admin.stats()
+    assert (stats["users"], stats["turns"], stats["jobs"]["done"]) == (1, 1, 1)
+    assert stats["embedder"] == "test-hash-64"
+    assert stats["space"] == {"model": "test-hash-64", "dim": 64}
+    assert stats["worker"] == "running"
+    health = await mem.admin.health()
+    assert (health["ok"], health["problems"]) == (True, [])
