@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarks_perf import floors
 from benchmarks_perf.floors import Json, Lists, clock, ms, percentile, ratio, us
+from benchmarks_perf.inside import connection, hop
 from benchmarks_perf.people import DIM, Writer
 from hmem import AsyncMemory, Config
 from hmem.config import Durability
@@ -27,7 +28,6 @@ from hmem.ingest import Intake
 from hmem.protocols import Accept
 from hmem.saying import read_call
 from hmem.scope import scope_of
-from hmem.stores.connection import ShardConnection
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
 from hmem.times import utc_now
@@ -60,7 +60,7 @@ class Place:
     @property
     def commits(self) -> int:
         """Commits so far, over all shards."""
-        return sum(shard.commits for shard in self.store._pool.open)
+        return self.store.commits
 
     async def add(self, said: list[dict[str, str]], user: int) -> None:
         """One add by a user, in the session that the user has."""
@@ -156,8 +156,7 @@ async def parts(folder: Path, n: int) -> Json:
     intake = Intake(place.mem.config, embedder=None, clock=utc_now)
     t = Lists()
     async with place.mem:
-        async with place.store._pool.use(0) as shard:
-            connection = await shard._connection(write=True)
+        writer = await connection(place.store, write=True)
         for i, said in enumerate(write_rounds(n, 2)):
             scope = scope_of(user_id=f"user-{i % 20}", session_id="s")
             with floors.timed(t["read_call"]):
@@ -182,13 +181,9 @@ async def parts(folder: Path, n: int) -> Json:
                 with floors.timed(t["commit_normal"]):
                     conn.execute("COMMIT")
 
-            await connection.run(write)
-            await clock(t["hop"], _hop(connection))
+            await writer.run(write)
+            await clock(t["hop"], hop(writer))
     return {f"{name}_us": us(seconds) for name, seconds in t.items()}
-
-
-async def _hop(connection: ShardConnection) -> None:
-    await connection.run(lambda _: None)
 
 
 async def profile(folder: Path, top: int) -> Json:
@@ -198,14 +193,13 @@ async def profile(folder: Path, top: int) -> Json:
     said, found = write_rounds(2_000, 3), {}
     async with place.mem:
         await _burst(place, said[:200], [])
-        async with place.store._pool.use(0) as shard:
-            connection = await shard._connection(write=True)
+        writer = await connection(place.store, write=True)
         loop, thread = cProfile.Profile(), cProfile.Profile()
-        await connection.run(lambda _: thread.enable())
+        await writer.run(lambda _: thread.enable())
         loop.enable()
         await _burst(place, said[200:], [])
         loop.disable()
-        await connection.run(lambda _: thread.disable())
+        await writer.run(lambda _: thread.disable())
         for name, one in (("loop", loop), ("connection", thread)):
             found[name] = _top(one, len(said) - 200, top)
     return found

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks_perf.inside import connection, file_of, hop
 from benchmarks_perf.people import DIM, Writer, crowd, person, plant, vectors
 from hmem import AsyncMemory, Config
 from hmem.asking import read_ask
@@ -39,7 +40,7 @@ class House:
     mem: AsyncMemory
     store: EmbeddedStore
     retriever: Retriever
-    connection: ShardConnection
+    reader: ShardConnection
     others: int
     filled_s: float
 
@@ -56,12 +57,12 @@ class House:
 
     async def hop(self) -> None:
         """One hop to the thread that serves this store's reads, doing nothing there."""
-        await self.connection.run(_nothing)
+        await hop(self.reader)
 
     @property
     def path(self) -> Path:
         """The shard's file."""
-        return Path(self.store._opened().shard_path(0))
+        return file_of(self.mem.config.folder)
 
 
 async def fill(folder: Path, others: int) -> float:
@@ -89,9 +90,8 @@ async def open_house(folder: Path, others: int, *, worker: WorkerMode = "off") -
     mem = await AsyncMemory(config, store=store, embedder=embedder).open()
     retriever = Retriever(config=config, store=store, embedder=embedder)
     retriever.use_space(await store.space())
-    async with store._pool.use(0) as shard:
-        connection = await shard._connection(write=False)
-    return House(mem, store, retriever, connection, others, filled)
+    reader = await connection(store, write=False)
+    return House(mem, store, retriever, reader, others, filled)
 
 
 def questions(n: int) -> list[Ask]:
@@ -105,10 +105,6 @@ def read(query: str, vector: Any) -> Ask:
     """What a search makes of its arguments."""
     given = _UNSET | {"vector": vector, "user_id": ME}
     return read_ask(query, k=K, config=_CONFIG, clock=utc_now, **given)
-
-
-def _nothing(_: object) -> None:
-    return None
 
 
 _CONFIG = Config()

@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks_perf import floors
 from benchmarks_perf.floors import Json, clock, ms, ratio
+from benchmarks_perf.inside import file_of
 from benchmarks_perf.people import DIM, Writer, crowd, vectors
 from hmem import AsyncMemory, Config
 from hmem.stores.embedded import EmbeddedStore
@@ -159,7 +160,7 @@ async def run(folder: Path, options: Namespace) -> Json:
                     await side.load(SLICE / 5, 0, side.quiet)
                     await side.load(SLICE, options.rate, side.search)
             held = {
-                name: await locked(side, folder / name / "shard-00.db")
+                name: await locked(side, file_of(folder / name))
                 for name, side in sides.items()
             }
     return {

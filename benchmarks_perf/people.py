@@ -7,11 +7,9 @@ stock of common ones and a long tail, so that postings look as they do in life.
 
 import asyncio
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +30,10 @@ from hmem.text import content_hash, lexical, proper_nouns, turn_digest, turn_key
 from hmem.times import to_micros
 from hmem.vectors import codec
 
-T = TypeVar("T")
 DIM = 384
 FACT_WORDS, TURN_WORDS, ROUND_WORDS = 14, 27, 100
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
 NAMES = ("Orla", "Teun", "Ines", "Bram", "Saskia", "Jaro", "Pilar", "Anouk", "Niko")
-PLACES = ("Ghent", "Porto", "Malmo", "Turin", "Cork", "Graz", "Lyon", "Bergen")
 
 
 def _listed(text: str) -> list[str]:
@@ -73,6 +69,8 @@ def _long_tail() -> list[str]:
 
 _WORDS = [*_COMMON, *_long_tail()]
 _ODDS = [1.0 / (n + 3) for n in range(len(_WORDS))]
+_PLACES = [word.capitalize() for word in _WORDS[-400:]]
+_PLACE_ODDS = [1.0 / (n + 3) for n in range(len(_PLACES))]
 
 
 class Writer:
@@ -88,7 +86,8 @@ class Writer:
             self._dice.choice(_SMALL) if self._dice.random() < 0.5 else next(content)
             for _ in range(n - 2)
         ]
-        said.insert(self._dice.randrange(len(said)), self._dice.choice(PLACES))
+        (place,) = self._dice.choices(_PLACES, _PLACE_ODDS)
+        said.insert(self._dice.randrange(1, len(said)), place)
         return f"{self._dice.choice(NAMES)} {' '.join(said)}."
 
     def around(self, n: int) -> str:
@@ -174,45 +173,52 @@ async def plant(
     turns_per_add: int = 20,
 ) -> None:
     """Store a person whose account is new, in adds of some turns and half as many facts,
-    with random vectors of `space`. Nothing is left queued."""
-    size = max(1, turns_per_add)
-    parts = max(-(-len(who.turns) // size), -(-len(who.facts) // (size // 2 or 1)), 1)
+    each followed by the random vectors of what it brought, in `space`. Nothing is left
+    queued."""
+    facts_per_add = max(1, turns_per_add // 2)
+    parts = max(
+        1, -(-len(who.turns) // turns_per_add), -(-len(who.facts) // facts_per_add)
+    )
     for n in range(parts):
+        facts, turns = (_share(len(rows), n, parts) for rows in (who.facts, who.turns))
         accept = Accept(
-            turns=_share(who.turns, n, parts),
-            items=_share(who.facts, n, parts),
-            session_id=f"s{n // 2}",
-            recorded_at=to_micros(START + timedelta(days=n)),
+            turns=who.turns[turns.start : turns.stop],
+            items=who.facts[facts.start : facts.stop],
+            session_id=f"s{n * turns_per_add // 40}",
+            recorded_at=to_micros(START + timedelta(hours=n)),
             queue=False,
         )
         await store.accept(user_id, accept)
-    if space is not None:
-        await store.apply(user_id, _vector_plan(who, space, seed))
+        if space is not None:
+            kinds: dict[Kind, range] = {"memory": facts, "turn": turns}
+            await store.apply(user_id, _vector_plan(kinds, space, seed + n))
 
 
-def _share(rows: Sequence[T], n: int, parts: int) -> tuple[T, ...]:
-    return tuple(rows[len(rows) * n // parts : len(rows) * (n + 1) // parts])
+def _share(rows: int, n: int, parts: int) -> range:
+    return range(rows * n // parts, rows * (n + 1) // parts)
 
 
-def _vector_plan(who: Person, space: Space, seed: int) -> WritePlan:
+def _vector_plan(kinds: dict[Kind, range], space: Space, seed: int) -> WritePlan:
     int8 = codec("int8")
-    counts: tuple[tuple[Kind, int], ...] = (
-        ("memory", len(who.facts)),
-        ("turn", len(who.turns)),
-    )
     puts = []
-    for kind, n in counts:
-        keys = np.zeros((n, 2), np.uint32)
-        keys[:, 0] = np.arange(1, n + 1)  # sequences count from 1 per user and kind
-        codes = int8.encode(vectors(seed + n, n, space.dim))
-        puts.append(PutVectors(rows=VectorRows(kind, space.id, int8.name, keys, codes)))
-    return WritePlan(
-        at=to_micros(START), ops=tuple(p for p in puts if len(p.rows.keys))
-    )
+    for kind, rows in kinds.items():
+        if rows:
+            keys = np.zeros((len(rows), 2), np.uint32)
+            keys[:, 0] = np.array(rows) + 1  # sequences count from 1 per user and kind
+            codes = int8.encode(vectors(seed + rows.stop, len(rows), space.dim))
+            put = VectorRows(kind, space.id, int8.name, keys, codes)
+            puts.append(PutVectors(rows=put))
+    return WritePlan(at=to_micros(START), ops=tuple(puts))
 
 
 async def crowd(
-    store: Store, numbers: range, *, facts: int, turns: int, space: Space | None = None
+    store: Store,
+    numbers: range,
+    *,
+    facts: int,
+    turns: int,
+    space: Space | None = None,
+    turns_per_add: int = 1_000,
 ) -> None:
     """Fill a store with users. All draw on sixteen persons' texts, and each user is one
     add and one plan: what is measured in their midst must not be theirs."""
@@ -223,7 +229,12 @@ async def crowd(
         async with waiting:
             who = models[i % 16]
             await plant(
-                store, f"crowd-{i}", who, space=space, seed=i % 16, turns_per_add=1_000
+                store,
+                f"crowd-{i}",
+                who,
+                space=space,
+                seed=i % 16,
+                turns_per_add=turns_per_add,
             )
 
     await asyncio.gather(*(one(i) for i in numbers))
