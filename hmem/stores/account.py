@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hmem.errors import CapacityError
-from hmem.stores.keys import SEQ_MAX, UID_MAX, span, take
+from hmem.stores.keys import UID_MAX, span, take
 
 _COLUMNS: Final = (
     "incarnation",
@@ -188,15 +188,3 @@ class Labels:
     def text(self, n: int | None) -> str | None:
         """The text; None for None."""
         return None if n is None else self._texts[n]
-
-
-__all__ = [
-    "IDLE",
-    "IMPORT",
-    "LIVE",
-    "SEQ_MAX",
-    "Account",
-    "Labels",
-    "find",
-    "find_or_create",
-]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hmem.stores import account as accounts
 from hmem.stores import jobs
-from hmem.stores.keys import pack, span
+from hmem.stores.keys import span
 
 _BY_KEY: Final = ("memories", "episodes", "lex", "vec", "sessions", "history", "jobs")
 _BY_UID: Final = ("labels", "entities", "touched", "message_ids")
@@ -56,6 +56,3 @@ def check(conn: sqlite3.Connection) -> list[str]:
     """What SQLite finds wrong with the file; [] when nothing."""
     found: list[Any] = conn.execute("PRAGMA quick_check(20)").fetchall()
     return [text for (text,) in found if text != "ok"]
-
-
-__all__ = ["TABLES", "check", "counts", "erase", "pack"]

@@ -18,14 +18,12 @@ from hmem.protocols import (
 )
 from hmem.records import Skipped
 from hmem.stores import account as accounts
-from hmem.stores import chains, jobs, streams
-from hmem.stores.account import Account
+from hmem.stores import chains, jobs, leases, streams
+from hmem.stores.account import IDLE, Account
 from hmem.stores.jobs import Results
-from hmem.stores.keys import MEMORY, TURN, decode, pack, public_id
+from hmem.stores.keys import MEMORY, pack, public_id
 from hmem.stores.reads import memory_key
 from hmem.stores.writes import insert_memory, open_twin
-
-_EFFECTIVE = {"applied", "chained", "late"}
 
 
 @dataclass(slots=True)
@@ -43,24 +41,29 @@ class Work:
         return self.plan.at
 
 
-def apply(conn: sqlite3.Connection, user_id: str, plan: WritePlan) -> Applied:
-    """Carry out the plan. A failed precondition of the whole writes nothing."""
+def apply(
+    conn: sqlite3.Connection, user_id: str, plan: WritePlan
+) -> tuple[Applied, bool]:
+    """Carry out the plan. A failed precondition of the whole writes nothing. Also says
+    whether it freed a user who has more jobs queued."""
     account = accounts.find(conn, user_id)
     refused = _refusal(account, user_id, plan)
     if refused is not None:
-        return refused
+        return refused, False
     if account is None:
         if not any(isinstance(op, AddMemory) for op in plan.ops):
-            return Applied(outcomes=tuple(Outcome(status="unknown") for _ in plan.ops))
+            unknown = tuple(Outcome(status="unknown") for _ in plan.ops)
+            return Applied(outcomes=unknown), False
         account = accounts.find_or_create(conn, user_id)
     account.generation += 1
     n_jobs = len(plan.claim.jobs) if plan.claim else 0
     work = Work(conn, account, plan, [Results() for _ in range(n_jobs)])
     outcomes = tuple(_run(work, op) for op in plan.ops)
+    ends = plan.claim is not None and plan.end is not None
     if plan.claim is not None and plan.end is not None:
-        jobs.end_claim(conn, account, plan.claim, plan.end, work.results, plan.at)
+        leases.end_claim(conn, account, plan.claim, plan.end, work.results, plan.at)
     account.save(conn)
-    return Applied(outcomes=outcomes)
+    return Applied(outcomes=outcomes), ends and account.work != IDLE
 
 
 def _refusal(account: Account | None, user_id: str, plan: WritePlan) -> Applied | None:
@@ -72,7 +75,7 @@ def _refusal(account: Account | None, user_id: str, plan: WritePlan) -> Applied 
     claim = plan.claim
     if claim is None:
         return None
-    if claim.user_id != user_id or not jobs.holds(account, claim):
+    if claim.user_id != user_id or not leases.holds(account, claim):
         return Applied(refused="lease")
     return None
 
@@ -182,6 +185,3 @@ def _put(work: Work, rows: VectorRows) -> Outcome:
         rows._replace(keys=rows.keys[mask], codes=rows.codes[mask]),
     )
     return Outcome(status="applied")
-
-
-__all__ = ["TURN", "apply", "decode"]

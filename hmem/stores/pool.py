@@ -24,11 +24,31 @@ class Pool:
         self._open: OrderedDict[int, Shard] = OrderedDict()
         self._closing: dict[int, asyncio.Task[None]] = {}
         self._freed = asyncio.Event()
+        self._past_hops = 0
+        self._past_commits = 0
+        self._queued: dict[int, int] = {}
 
     @property
     def open(self) -> Sequence[Shard]:
         """The open shards, the least recently used first."""
         return tuple(self._open.values())
+
+    def __contains__(self, n: int) -> bool:
+        return n in self._open
+
+    @property
+    def hops(self) -> int:
+        """Functions run on shards' threads so far, those of closed shards too."""
+        return self._past_hops + sum(s.hops for s in self._open.values())
+
+    @property
+    def commits(self) -> int:
+        """Transactions committed so far."""
+        return self._past_commits + sum(s.commits for s in self._open.values())
+
+    def queued_outside(self, n: int) -> int:
+        """Jobs that waited in the other shards when each was last written."""
+        return sum(queued for m, queued in self._queued.items() if m != n)
 
     @asynccontextmanager
     async def use(self, n: int) -> AsyncIterator[Shard]:
@@ -48,6 +68,7 @@ class Pool:
             yield shard
         finally:
             shard.users -= 1
+            self._queued[n] = shard.queued
             self._freed.set()
 
     async def _make_room(self) -> None:
@@ -73,6 +94,8 @@ class Pool:
     async def _close(self, shard: Shard) -> None:
         try:
             await shard.close()
+            self._past_hops += shard.hops
+            self._past_commits += shard.commits
         finally:
             del self._closing[shard.number]
             self._freed.set()

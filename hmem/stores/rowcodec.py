@@ -107,9 +107,7 @@ def read_turns(
     return [
         TurnRow(
             r[0] & SEQ_MAX,
-            str(UUID(bytes=r[12]))
-            if r[12]
-            else public_id(incarnation, TURN, r[0] & SEQ_MAX, r[8]),
+            row_id(incarnation, TURN, r[0], r[8], r[12]),
             r[1],
             _unpack_ends(r[2], r[1]),
             text(r[3]),
@@ -139,7 +137,7 @@ def _read_memory(r: tuple[Any, ...], account: Account, labels: Labels) -> Memory
     seq, incarnation, text = r[0] & SEQ_MAX, account.incarnation, labels.text
     return MemoryRow(
         seq,
-        memory_id(incarnation, r[0], r[12], r[24]),
+        row_id(incarnation, MEMORY, r[0], r[12], r[24]),
         r[1],
         _unpack_ends(r[2], r[1]),
         text(r[3]),
@@ -154,7 +152,7 @@ def _read_memory(r: tuple[Any, ...], account: Account, labels: Labels) -> Memory
         r[12],
         r[13],
         # An erased successor leaves a key and no row.
-        memory_id(incarnation, r[14], r[25], r[26]) if r[25] is not None else None,
+        row_id(incarnation, MEMORY, r[14], r[25], r[26]) if r[25] is not None else None,
         tuple(_unpack_sources(r[15], incarnation)),
         r[16],
         r[17] is None,
@@ -167,11 +165,13 @@ def _read_memory(r: tuple[Any, ...], account: Account, labels: Labels) -> Memory
     )
 
 
-def memory_id(incarnation: int, key: int, recorded_at: int, uuid: bytes | None) -> str:
-    """A memory's public id from its columns."""
+def row_id(
+    incarnation: int, kind: int, key: int, recorded_at: int, uuid: bytes | None
+) -> str:
+    """A row's public id from its columns."""
     if uuid:
         return str(UUID(bytes=uuid))
-    return public_id(incarnation, MEMORY, key & SEQ_MAX, recorded_at)
+    return public_id(incarnation, kind, key & SEQ_MAX, recorded_at)
 
 
 def _pack_ends(ends: tuple[int, ...], text: str) -> bytes | None:

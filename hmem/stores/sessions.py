@@ -26,25 +26,21 @@ class Session(NamedTuple):
     def held(self, digests: Sequence[bytes]) -> int:
         """How many leading digests repeat what the session holds.
 
-        The list starts with the whole session; or lies inside its start; or its beginning
-        is the session's end. One turn alone proves nothing, unless it is the session.
+        The list and the session start alike, or the list starts as the session ends. One
+        turn alone proves nothing, unless it is the whole session.
         """
-        if not self.turns or not digests:
+        if not self.turns:
             return 0
         known = _split(self.tail)
         before = self.turns - len(known)
-        if len(digests) > before:
-            seen = min(len(digests), self.turns)
-            starts = (
-                _chain(digests[:before]) == self.base
-                and list(digests[before:seen]) == known[: seen - before]
-            )
-            if starts and (seen > 1 or self.turns == 1):
-                return seen
-        for n in range(min(len(known), len(digests)), 1, -1):
-            if known[-n:] == list(digests[:n]):
-                return n
-        return 0
+        start = 0
+        if len(digests) >= before and _chain(digests[:before]) == self.base:
+            start = before + _alike(digests[before:], known)
+        if start == 1 < self.turns:
+            start = 0
+        ends = range(min(len(known), len(digests)), 1, -1)
+        end = next((n for n in ends if known[-n:] == list(digests[:n])), 0)
+        return max(start, end)
 
     def extended(self, digests: Sequence[bytes]) -> "Session":
         """The session with these turns after it."""
@@ -100,6 +96,12 @@ def held_turns(
             break
         by_id = at + 1
     return by_id or session.held([digest_of(turn) for turn in turns])
+
+
+def _alike(a: Sequence[bytes], b: Sequence[bytes]) -> int:
+    """The length of the common beginning."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((n for n, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
 def _split(tail: bytes) -> list[bytes]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from hmem.errors import HmemError, ReadOnlyStoreError
 from hmem.stores import jobs
@@ -23,6 +24,7 @@ Function = Callable[[sqlite3.Connection], T]
 log = logging.getLogger("hmem.store")
 
 MAX_BATCH: Final = 512
+RUNNING: Final = 2
 FRAME: Final = 4096 + 24
 _PURGE_EVERY: Final = 64
 _PURGE_ROWS: Final = 256
@@ -30,14 +32,24 @@ _PURGE_ROWS: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What all shards of a store share. Slots bound how many hops run at once."""
+    """What all shards of a store share. `keep_receipts` gives the oldest to keep."""
 
     pragmas: Pragmas
     checkpoint_pages: int
     separate_reader: bool
-    read_slots: asyncio.Semaphore
-    write_slots: asyncio.Semaphore
     keep_receipts: Callable[[], int]
+
+
+class Slots:
+    """How many hops of one process's loop run at once: threads that compete for the
+    interpreter delay the loop. Writers wait for the disk, so they have their own."""
+
+    def __init__(self) -> None:
+        self.read = asyncio.Semaphore(RUNNING)
+        self.write = asyncio.Semaphore(RUNNING)
+
+
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, Slots] = WeakKeyDictionary()
 
 
 @dataclass(slots=True)
@@ -57,8 +69,10 @@ class Shard:
         self.users = 0
         self.queued = 0
         self.commits = 0
+        self._past_hops = 0
         self._folder = folder
         self._settings = settings
+        self._slots = _slots.setdefault(asyncio.get_running_loop(), Slots())
         self._opening = asyncio.Lock()
         self._writer: ShardConnection | None = None
         self._reader: ShardConnection | None = None
@@ -73,7 +87,7 @@ class Shard:
     def hops(self) -> int:
         """Functions run on the connections' threads so far."""
         open_ones = [c for c in (self._writer, self._reader) if c is not None]
-        return sum(c.hops for c in open_ones)
+        return self._past_hops + sum(c.hops for c in open_ones)
 
     @property
     def idle(self) -> bool:
@@ -84,7 +98,7 @@ class Shard:
         """Run `fn` in one read transaction, in one hop."""
         connection = await self._connection(write=self._shares)
         try:
-            async with self._settings.read_slots:
+            async with self._slots.read:
                 return await connection.run(partial(_in_read, fn))
         except sqlite3.Error as e:
             raise translate(e, self.path.name) from e
@@ -111,6 +125,7 @@ class Shard:
         for connection in (self._reader, self._writer):
             if connection is not None:
                 await connection.close()
+                self._past_hops += connection.hops
         self._reader = self._writer = None
 
     async def _connection(self, *, write: bool) -> ShardConnection:
@@ -162,7 +177,7 @@ class Shard:
         try:
             connection = await self._connection(write=True)
             while True:
-                async with self._settings.write_slots:
+                async with self._slots.write:
                     batch = await connection.run(partial(_in_commit, fns))
                 if batch is not None:
                     self.queued = batch.queued

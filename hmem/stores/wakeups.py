@@ -30,6 +30,7 @@ class Wakeups:
         self._dirty: set[int] = set(existing())
         self._due: dict[int, int] = {}
         self._wake = asyncio.Event()
+        self._closed = False
         self._next_sweep = time.monotonic() + SWEEP
 
     def tell(self, n: int) -> None:
@@ -41,6 +42,10 @@ class Wakeups:
         """Shard `n` may have work; others were told."""
         self._dirty.add(n)
         self._wake.set()
+
+    def later(self, shards: Iterable[int]) -> None:
+        """These were not looked at after all."""
+        self._dirty.update(shards)
 
     def candidates(self) -> list[int]:
         """Shards to look at now."""
@@ -60,12 +65,12 @@ class Wakeups:
         if more:
             self._dirty.add(n)
         if next_due is not None:
-            self._due[n] = next_due
+            self._due[n] = min(next_due, self._due.get(n, next_due))
 
     async def wait(self, timeout: float) -> bool:
         """True as soon as a shard may have work."""
         deadline = time.monotonic() + timeout
-        while True:
+        while not self._closed:
             self._look()
             if self._dirty:
                 return True
@@ -78,6 +83,12 @@ class Wakeups:
                     await self._wake.wait()
             except TimeoutError:
                 continue
+        return False
+
+    def close(self) -> None:
+        """End every wait."""
+        self._closed = True
+        self._wake.set()
 
     def _look(self) -> None:
         cells = self._hints.read()
@@ -87,7 +98,10 @@ class Wakeups:
                     self._dirty.add(start // CELL)
             self._seen = cells
         now = self._now()
-        self._dirty.update(n for n, due in self._due.items() if due <= now)
+        over = [n for n, due in self._due.items() if due <= now]
+        for n in over:
+            del self._due[n]
+        self._dirty.update(over)
         if time.monotonic() >= self._next_sweep:
             self._next_sweep = time.monotonic() + SWEEP
             self._dirty.update(self._existing())

@@ -10,12 +10,12 @@ from hmem.records import Skipped
 from hmem.stores import account as accounts
 from hmem.stores import jobs, sessions, streams
 from hmem.stores.account import Account
-from hmem.stores.keys import JOB, MEMORY, TURN, dedup_key, pack, public_id
+from hmem.stores.keys import JOB, MEMORY, TURN, dedup_key, public_id
 from hmem.stores.rowcodec import (
     INSERT_MEMORY,
     INSERT_TURN,
-    memory_id,
     memory_values,
+    row_id,
     turn_values,
 )
 
@@ -180,7 +180,7 @@ def open_twin(
         low, high = account.span
         gone = forgotten is not None or (expires is not None and expires <= now)
         if low <= key <= high and not gone:
-            return memory_id(account.incarnation, key, recorded_at, uuid)
+            return row_id(account.incarnation, MEMORY, key, recorded_at, uuid)
     return None
 
 
@@ -193,6 +193,3 @@ def insert_memory(
     streams.add_lexical(conn, account, "memory", [(seq, new.tokens)])
     streams.add_entities(conn, account, new.entities, seq)
     return seq
-
-
-__all__ = ["Room", "accept", "insert_memory", "open_twin", "pack"]

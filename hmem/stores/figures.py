@@ -1,0 +1,75 @@
+"""What the store says of itself: counts, bytes, and what is wrong."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from hmem.errors import HmemError
+from hmem.stores import erase, jobs, rowcodec
+from hmem.stores.handle import Handle
+from hmem.stores.shard import wal_size
+
+# SQLite before this can corrupt a file when two connections checkpoint at one instant;
+# here every checkpoint happens under a lock of its shard.
+WAL_RESET_FIXED: Final = (3, 51, 3)
+
+
+async def stats(handle: Handle) -> Mapping[str, Any]:
+    """Counts over all users. Reads every shard."""
+    folder, shards = handle.folder, handle.existing()
+    rows: Counter[str] = Counter()
+    by_status: Counter[str] = Counter()
+    by_table: Counter[str] = Counter()
+    for n in shards:
+        found = await handle.read(n, erase.counts)
+        rows.update(found[0])
+        by_status.update(found[1])
+        by_table.update(found[2])
+    return {
+        "users": rows["users"],
+        "memories": rows["memories"],
+        "turns": rows["episodes"],
+        "jobs": {status: by_status[status] for status in jobs.STATES},
+        "bytes": sum(_size(folder.shard_path(n)) for n in shards),
+        "rows_by_table": dict(rows),
+        "bytes_by_table": dict(by_table),
+        "shards": folder.shards,
+        "files": len(shards),
+        "open_shards": len(handle.pool.open),
+        "damaged_metadata": rowcodec.damaged_metadata,
+    }
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size + wal_size(path)
+    except FileNotFoundError:
+        return 0
+
+
+async def health(handle: Handle) -> Mapping[str, Any]:
+    """Check every shard that has a file. A shard that cannot be read is a problem, not
+    an error."""
+    folder = handle.folder
+    problems: list[str] = []
+    wal: dict[str, int] = {}
+    for n in handle.existing():
+        path = folder.shard_path(n)
+        wal[path.name] = wal_size(path)
+        try:
+            found = await handle.read(n, erase.check)
+            problems += [f"{path.name}: {problem}" for problem in found]
+        except HmemError as e:
+            problems.append(f"{path.name}: {e}")
+    return {
+        "ok": not problems,
+        "problems": problems,
+        "sqlite": sqlite3.sqlite_version,
+        "sqlite_wal_reset_fixed": sqlite3.sqlite_version_info >= WAL_RESET_FIXED,
+        "shards": folder.shards,
+        "read_only": folder.read_only,
+        "wal_bytes": wal,
+        "damaged_metadata": rowcodec.damaged_metadata,
+    }

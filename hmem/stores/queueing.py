@@ -1,0 +1,135 @@
+"""The queue over all shards: claims that are gathered, given back, waited for."""
+
+import asyncio
+import logging
+from typing import Final
+
+from hmem.errors import (
+    DamagedStoreError,
+    ForeignFolderError,
+    HmemError,
+    NewerFormatError,
+    StoreError,
+)
+from hmem.protocols import Claim
+from hmem.stores import leases
+from hmem.stores.handle import Handle
+
+log = logging.getLogger("hmem.store")
+_SECOND: Final = 1_000_000
+_UNREADABLE: Final = (DamagedStoreError, ForeignFolderError, NewerFormatError)
+
+
+class Queue:
+    """What `Store` promises of `claim`, `renew`, `release` and `wait_for_work`."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._returning: set[asyncio.Task[None]] = set()
+
+    async def claim(self, *, worker: str, lease: float, limit: int) -> list[Claim]:
+        """See `Store.claim`. Claims that arrive after a cancelled wait are given back."""
+        task = asyncio.create_task(self._claim(worker, int(lease * _SECOND), limit))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            back = asyncio.create_task(self._give_back(task))
+            self._returning.add(back)
+            back.add_done_callback(self._returning.discard)
+            raise
+
+    async def _give_back(self, task: asyncio.Task[list[Claim]]) -> None:
+        try:
+            for claim in await task:
+                await self.release(claim, delay=0.0, attempted=False)
+        except HmemError as e:
+            log.info("claims that nobody waits for end with their lease: %s", e)
+
+    async def _claim(self, worker: str, lease: int, limit: int) -> list[Claim]:
+        claims: list[Claim] = []
+        waiting = await self._waiting()
+        for at, n in enumerate(waiting):
+            if len(claims) >= limit:
+                self._handle.wakeups.later(waiting[at:])
+                break
+            terms = leases.Claiming(
+                now=self._handle.now(),
+                lease=lease,
+                limit=limit - len(claims),
+                worker=worker,
+                max_attempts=self._handle.config.max_attempts,
+            )
+            try:
+                claims += await self._claim_in(n, terms)
+            except StoreError:
+                self._handle.wakeups.later(waiting[at:])
+                if not claims:
+                    raise
+                break
+        return claims
+
+    async def _waiting(self) -> list[int]:
+        """The shards with work, the one whose user waits longest first. Of one alone
+        nothing need be known."""
+        shards = self._handle.wakeups.candidates()
+        for n in shards:
+            self._handle.wakeups.begin(n)
+        if len(shards) == 1:
+            return shards
+        heads: list[tuple[tuple[int, int], int]] = []
+        for at, n in enumerate(shards):
+            try:
+                found = await self._handle.read(
+                    n, lambda conn: leases.head(conn, self._handle.now())
+                )
+            except _UNREADABLE as e:
+                # The others go on; this one is looked at again at the next sweep.
+                log.error("no jobs are claimed from shard %s: %s", n, e)
+            except StoreError:
+                self._handle.wakeups.later(shards[at:] + [n for _, n in heads])
+                raise
+            else:
+                self._handle.wakeups.end(n, more=False, next_due=found.next_due)
+                heads += [(found.first, n)] if found.first is not None else []
+        return [n for _, n in sorted(heads)]
+
+    async def _claim_in(self, n: int, terms: leases.Claiming) -> list[Claim]:
+        try:
+            found = await self._handle.write(n, lambda conn: leases.claim(conn, terms))
+        except _UNREADABLE as e:
+            log.error("no jobs are claimed from shard %s: %s", n, e)
+            return []
+        self._handle.wakeups.end(n, more=found.more, next_due=found.next_due)
+        return found.claims
+
+    async def renew(self, claim: Claim, lease: float) -> bool:
+        """See `Store.renew`."""
+        n = self._handle.shard_of(claim.user_id)
+        now, length = self._handle.now(), int(lease * _SECOND)
+        held = await self._handle.write(
+            n, lambda conn: leases.renew(conn, claim, now, length)
+        )
+        if held:
+            self._handle.wakeups.end(n, more=False, next_due=now + length)
+        return held
+
+    async def release(self, claim: Claim, *, delay: float, attempted: bool) -> None:
+        """See `Store.release`."""
+        n = self._handle.shard_of(claim.user_id)
+        now, wait = self._handle.now(), int(delay * _SECOND)
+        back = 0 if attempted else 1
+        done = await self._handle.write(
+            n, lambda conn: leases.release(conn, claim, now, wait, back)
+        )
+        if done:
+            self._handle.wakeups.tell(n)
+
+    async def wait(self, timeout: float) -> bool:
+        """See `Store.wait_for_work`."""
+        self._handle.check()
+        return await self._handle.wakeups.wait(timeout)
+
+    async def drain(self) -> None:
+        """Wait until nothing is being given back."""
+        while self._returning:
+            await asyncio.wait(list(self._returning))
