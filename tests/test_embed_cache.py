@@ -1,6 +1,7 @@
 """Query vectors are kept, bounded, and shared among those who ask at once."""
 
 import asyncio
+import gc
 import time
 
 import numpy as np
@@ -152,7 +153,8 @@ async def test_a_failure_that_nobody_waits_for_is_not_reported_as_forgotten() ->
     waiter.cancel()
     await asyncio.gather(waiter, return_exceptions=True)
     await asyncio.sleep(0.01)
-    del cache
+    del cache, waiter
+    gc.collect()
     assert reports == []
 
 
