@@ -6,12 +6,14 @@ text of their UTF-8 bytes; `flag` says whose tokens count.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from hmem.tokentable import O200K, skipped, token_table
 
 _TRIED = 40  # bytes up to which all chains are tried; beyond, a coarser bound is taken
 _BOUNDED = 4096  # bytes beyond which a piece counts as its bytes
 _LONGEST = 128  # bytes of the longest token there is
+_LONGEST_OF_CHARS = 48  # ... that is not ASCII and stands in the table
 
 Steps = Callable[[int], list[int]]
 
@@ -26,7 +28,7 @@ def longest_chain(piece: str, flag: int) -> int:
         return _longest_by_pairs(piece, flag)
     if flag == O200K:
         return _longest(
-            piece, flag, steps=_char_steps(piece, flag), free=_starts(piece)
+            piece, flag, steps=_char_steps(piece, flag), free=partial(_begins, piece)
         )
     if skipped(piece):
         return len(piece)
@@ -43,11 +45,13 @@ def _longest(
     for end in steps(0):
         chains[end][0] = 1
     for middle in range(1, size):
-        here, chains[middle] = chains[middle], {}
+        # longest first, so that the first that does not merge is the best
+        here = sorted(((n, begin) for begin, n in chains[middle].items()), reverse=True)
+        chains[middle] = {}
         if not here:
             continue
         if free(middle):
-            here = {-1: max(here.values())}
+            here = [(here[0][0], -1)]
         for end in steps(middle):
             best = _longest_unmerged(piece, end, flag=flag, chains=here)
             if best:
@@ -56,53 +60,66 @@ def _longest(
 
 
 def _longest_unmerged(
-    piece: str, end: int, *, flag: int, chains: dict[int, int]
+    piece: str, end: int, *, flag: int, chains: list[tuple[int, int]]
 ) -> int:
     """The longest of `chains` whose last token does not merge with one up to `end`."""
     flags = token_table().flags
-    best = 0
-    for begin, count in chains.items():
-        if count > best and (begin < 0 or not flags.get(piece[begin:end], 0) & flag):
-            best = count
-    return best
+    for count, begin in chains:
+        if begin < 0 or not flags.get(piece[begin:end], 0) & flag:
+            return count
+    return 0
 
 
 def _all_steps(piece: str, flag: int) -> Steps:
     """From a place to each end of what may be a token."""
-    flags = token_table().flags
-    start_of = _starts(piece)
+    size = len(piece)
+    if flag == O200K:  # the table lacks some tokens of whole characters: all may be one
+        starts = [place for place in range(size + 1) if _begins(piece, place)]
 
-    def may_be(begin: int, end: int) -> bool:
-        token = piece[begin:end]
-        if end - begin == 1 or flags.get(token, 0) & flag:
-            return True
-        if flag == O200K:  # the table lacks some that are whole characters
-            return start_of(begin) and start_of(end)
-        return skipped(token)
+        def whole(begin: int) -> list[int]:
+            if not _begins(piece, begin):
+                return []
+            return [place for place in starts if place > begin]
 
-    def steps(begin: int) -> list[int]:
-        last = min(len(piece), begin + _LONGEST)
-        return [end for end in range(begin + 1, last + 1) if may_be(begin, end)]
-
-    return steps
+        return _with_known(piece, flag, whole)
+    if skipped(piece):  # ... and these of cl100k
+        return _with_known(
+            piece,
+            flag,
+            lambda begin: [
+                e for e in range(begin + 1, size + 1) if skipped(piece[begin:e])
+            ],
+        )
+    return _with_known(piece, flag, lambda _: [])
 
 
 def _char_steps(piece: str, flag: int) -> Steps:
     """As `_all_steps`, but tokens of several whole characters are taken as these, one
     by one: with all places between characters free, that is never a shorter chain."""
-    flags = token_table().flags
-    start_of = _starts(piece)
 
-    def may_be(begin: int, end: int) -> bool:
-        if end - begin == 1:
-            return True
-        if start_of(begin) and start_of(end):
-            return not any(map(start_of, range(begin + 1, end)))
-        return bool(flags.get(piece[begin:end], 0) & flag)
+    def char(begin: int) -> list[int]:
+        end = begin + 1
+        while not _begins(piece, end):
+            end += 1
+        return [end] if _begins(piece, begin) else []
+
+    return _with_known(piece, flag, char)
+
+
+def _with_known(piece: str, flag: int, others: Steps) -> Steps:
+    """From a place to `others` and to the ends of single bytes and of known tokens."""
+    flags = token_table().flags
+    longest = _LONGEST if piece.isascii() else _LONGEST_OF_CHARS
 
     def steps(begin: int) -> list[int]:
-        last = min(len(piece), begin + _LONGEST)
-        return [end for end in range(begin + 1, last + 1) if may_be(begin, end)]
+        last = min(len(piece), begin + longest)
+        ends = {begin + 1, *others(begin)}
+        ends.update(
+            end
+            for end in range(begin + 2, last + 1)
+            if flags.get(piece[begin:end], 0) & flag
+        )
+        return list(ends)
 
     return steps
 
@@ -121,13 +138,9 @@ def _longest_by_pairs(piece: str, flag: int) -> int:
     return min(size, most[0])
 
 
-def _starts(piece: str) -> Callable[[int], bool]:
-    """Whether a character begins (or the piece ends) at a place."""
-
-    def start_of(place: int) -> bool:
-        return place == len(piece) or not "\x80" <= piece[place] <= "\xbf"
-
-    return start_of
+def _begins(piece: str, place: int) -> bool:
+    """Whether a character begins, or the piece ends, at a place."""
+    return place == len(piece) or not "\x80" <= piece[place] <= "\xbf"
 
 
 def _never(_: int) -> bool:
