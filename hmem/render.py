@@ -57,8 +57,10 @@ class Line:
 
 def one_line(text: str) -> str:
     """Text with every run of white space and control characters as one blank."""
-    visible = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(visible.split())
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return " ".join("".join(c if c.isprintable() else " " for c in line).split())
 
 
 def _was(text: str, since: datetime, until: datetime | None) -> str:
@@ -76,7 +78,7 @@ def pack(lines: Sequence[Line], *, max_tokens: int) -> Block:
     room = _Room(max_tokens)
     room.fill([x for x in lines if x.pending], limit=max_tokens // _PENDING_SHARE)
     room.fill(lines, limit=max_tokens)
-    return _layout(room.chosen)
+    return _layout(room.chosen, room.used)
 
 
 class _Room:
@@ -87,7 +89,7 @@ class _Room:
         self.chosen: list[Line] = []
         self._ids: set[str] = set()
         self._days: set[str] = set()
-        self._used = 0
+        self.used = 0
 
     def fill(self, lines: Sequence[Line], *, limit: int) -> None:
         """Add lines in order while all that was chosen stays within `limit` tokens."""
@@ -99,7 +101,7 @@ class _Room:
             cost = _cost(_numbered(999, line))
             if day and day not in self._days:
                 cost += _cost(day)
-            if self._used + cost > min(limit, self._max):
+            if self.used + cost > min(limit, self._max):
                 misses += 1
                 if misses == _MISSES:
                     return
@@ -107,10 +109,10 @@ class _Room:
             self.chosen.append(line)
             self._ids.add(line.id)
             self._days.add(day)
-            self._used += cost
+            self.used += cost
 
 
-def _layout(chosen: Sequence[Line]) -> Block:
+def _layout(chosen: Sequence[Line], tokens: int) -> Block:
     ordered = sorted(chosen, key=_place)
     citations: dict[str, str] = {}
     parts: tuple[list[str], list[str]] = ([], [])
@@ -129,7 +131,7 @@ def _layout(chosen: Sequence[Line]) -> Block:
         stable=stable,
         dynamic=dynamic,
         citations=citations,
-        tokens=upper_bound(text),
+        tokens=tokens,
     )
 
 
@@ -144,4 +146,19 @@ def _numbered(number: int, line: Line) -> str:
 
 
 def _cost(line: str) -> int:
-    return upper_bound(f"{line}\n")
+    """Tokens of a line and its end, at most. The sum over lines bounds their joint text.
+
+    Counting costs a hundred times what looking it up does, and an agent shows the same
+    lines turn after turn. Only hashes are kept: an erased text must not live on here.
+    """
+    key = hash(line)
+    cost = _costs.get(key)
+    if cost is None:
+        if len(_costs) >= _MOST_COSTS:
+            _costs.clear()
+        cost = _costs[key] = upper_bound(f"{line}\n")
+    return cost
+
+
+_costs: dict[int, int] = {}
+_MOST_COSTS = 200_000
