@@ -34,16 +34,22 @@ def proper_nouns(text: str) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     certain: set[str] = set()
+    shouted = _shouted(text)
     for run, begins in _runs(text):
         names = [_name(word) for word in run]
-        if 1 < len(run) <= _MOST_WORDS:
+        if 1 < len(run) <= _MOST_WORDS and not shouted:
             names.insert(0, " ".join(names))
-        elif len(run) > _MOST_WORDS:
+        elif shouted or len(run) > _MOST_WORDS:
             names = [_name(word) for word in run if _marked(word)]
         found.update(dict.fromkeys(names))
         if not begins or len(run) > 1 or _marked(run[0]) or _POSSESSIVE.search(run[0]):
             certain.update(names)
     return tuple(name for name in found if name and name in certain)
+
+
+def _shouted(text: str) -> bool:
+    """Whether capitals say nothing, because all of a sentence is in capitals."""
+    return text.isupper() and text.count(" ") >= _MOST_WORDS - 1
 
 
 def _runs(text: str) -> Iterator[tuple[list[str], bool]]:

@@ -50,9 +50,8 @@ def _cut(text: str, *, start: int, size: int) -> int:
         return len(text)
     # A border in the first quarter would leave a scrap; a worse border is better then.
     for border in _BORDERS:
-        end = max(
-            (m.end() for m in border.finditer(text, start + size // 4, stop)), default=0
-        )
+        matches = border.finditer(text, start + size // 4, stop)
+        end = max((m.end() for m in matches if not _joined(text, m.end())), default=0)
         if end > start:
             return end
     return _between_clusters(text, start=start, stop=stop)
