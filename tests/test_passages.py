@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """Passages, turn keys and digests, and names."""
 
 from collections.abc import Callable
