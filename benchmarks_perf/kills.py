@@ -135,7 +135,8 @@ async def _receipts(mem: AsyncMemory, heard: Heard, tally: Tally) -> None:
             tally.receipts_unreadable.append(number)
         else:
             if found.status != "done":
-                tally.jobs_not_done.append(f"{number} is {found.status}")
+                reason = (await found).reason if found.done else "no end"
+                tally.jobs_not_done.append(f"{number} is {found.status}: {reason}")
 
 
 def integrity(folder: Path, tally: Tally) -> None:
@@ -150,7 +151,7 @@ def integrity(folder: Path, tally: Tally) -> None:
 async def one_round(folder: Path, wave: int, dice: random.Random, heard: Heard) -> int:
     """Start two, kill one or both at a random moment; the survivor ends by SIGTERM."""
     children = [
-        await start(folder, f"{wave}-{n}", heard, pause=0.0) for n in range(PROCESSES)
+        start(folder, f"{wave}-{n}", heard, pause=0.0) for n in range(PROCESSES)
     ]
     if dice.random() < 0.85:  # else while they open
         await asyncio.gather(*(child.ready() for child in children))
@@ -191,16 +192,16 @@ async def rolling(folder: Path, options: Namespace) -> Json:
     dice, tally, heard = random.Random(seed), Tally(), Heard()
     ends, restarts = time.monotonic() + options.rolling, 0
 
-    async def fresh(slot: int) -> Child:
-        return await start(folder, f"{slot}-{restarts}", heard, pause=0.02)
+    def fresh(slot: int) -> Child:
+        return start(folder, f"{slot}-{restarts}", heard, pause=0.02)
 
-    children = [await fresh(slot) for slot in range(ROLLING)]
+    children = [fresh(slot) for slot in range(ROLLING)]
     while time.monotonic() < ends:
         await asyncio.gather(*(child.ready() for child in children))
         await asyncio.sleep(dice.uniform(0.1, 0.6))
         receipts = list(heard.acknowledged.values())
         for child in children:
-            await child.ask(dice.sample(receipts, min(20, len(receipts))))
+            child.ask(dice.sample(receipts, min(20, len(receipts))))
         slot, restarts = restarts % ROLLING, restarts + 1
         # Each slot is killed every other time it is reached.
         if (restarts + restarts // ROLLING) % 2:
@@ -208,7 +209,7 @@ async def rolling(folder: Path, options: Namespace) -> Json:
         else:
             children[slot].terminate()
         await children[slot].ended()
-        children[slot] = await fresh(slot)
+        children[slot] = fresh(slot)
     await asyncio.gather(*(child.ready() for child in children))
     for child in children:
         child.terminate()

@@ -1,15 +1,15 @@
 """A process that adds numbered things until it is killed: the victim of `kills`.
 
-It says on stdout, a line each and never buffered: `ready`; `try NUMBER` before an add;
-`ok NUMBER RECEIPT USER` when `add()` returned. On stdin it is asked `RECEIPT USER` and
-says `seen RECEIPT STATUS`. SIGTERM closes it properly.
+It says, a line each and never buffered: `ready`; `try NUMBER` before an add; `ok NUMBER
+RECEIPT USER` when `add()` returned. It is asked `RECEIPT USER` and says `seen RECEIPT
+STATUS`. SIGTERM closes it properly.
 """
 
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
+from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from benchmarks_perf.floors import die_with_parent
@@ -67,64 +67,70 @@ async def add(mem: AsyncMemory, what: Thing) -> str:
     return receipt.id
 
 
-def say(*words: str) -> None:
-    """One line, in one write: it arrives whole or not at all."""
-    os.write(1, (" ".join(words) + "\n").encode())
+class Victim:
+    """One process's work, from opening to the end."""
+
+    def __init__(
+        self, name: str, pause: float, mouth: Connection, ear: Connection
+    ) -> None:
+        self._name = name
+        self._pause = pause
+        self._mouth = mouth
+        self._ear = ear
+
+    def _say(self, *words: str) -> None:
+        """One line, in one write: it arrives whole or not at all."""
+        os.write(self._mouth.fileno(), (" ".join(words) + "\n").encode())
+
+    async def run(self, folder: str) -> None:
+        """Open, add and answer until SIGTERM."""
+        stop = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+        async with AsyncMemory(config(folder), embedder=HashEmbedder(DIM)) as mem:
+            self._say("ready")
+            tasks = [asyncio.create_task(self._add(mem, n)) for n in range(TASKS)]
+            answering = asyncio.create_task(self._answer(mem))
+            stopped = asyncio.create_task(stop.wait())
+            done, _ = await asyncio.wait(
+                [stopped, answering, *tasks], return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in (*tasks, answering, stopped):
+                task.cancel()
+            for task in done - {stopped}:
+                task.result()  # none of them ends by itself: show why
+
+    async def _add(self, mem: AsyncMemory, task: int) -> None:
+        n = 0
+        while True:
+            n += 1
+            what = thing(f"{self._name}-{task}-{n}")
+            self._say("try", what.number)
+            self._say("ok", what.number, await add(mem, what), what.user_id)
+            await asyncio.sleep(self._pause)
+
+    async def _answer(self, mem: AsyncMemory) -> None:
+        async for line in self._questions():
+            receipt, user = line.split()
+            try:
+                found = await mem.receipt(receipt, user_id=user)
+                self._say("seen", receipt, found.status)
+            except HmemError as e:
+                self._say("seen", receipt, e.code)
+        await asyncio.sleep(60)  # the parent is gone; so are we, soon
+
+    async def _questions(self) -> AsyncIterator[str]:
+        reader, loop = asyncio.StreamReader(), asyncio.get_running_loop()
+        with os.fdopen(os.dup(self._ear.fileno()), "rb") as pipe:
+            await loop.connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(reader), pipe
+            )
+            while line := await reader.readline():
+                yield line.decode()
 
 
-async def adder(mem: AsyncMemory, prefix: str, pause: float) -> None:
-    """Add without end."""
-    n = 0
-    while True:
-        n += 1
-        what = thing(f"{prefix}-{n}")
-        say("try", what.number)
-        say("ok", what.number, await add(mem, what), what.user_id)
-        await asyncio.sleep(pause)
-
-
-async def answers(mem: AsyncMemory) -> None:
-    """Look receipts up as asked."""
-    async for line in _lines():
-        receipt, user = line.split()
-        try:
-            found = await mem.receipt(receipt, user_id=user)
-            say("seen", receipt, found.status)
-        except HmemError as e:
-            say("seen", receipt, e.code)
-
-
-async def _lines() -> AsyncIterator[str]:
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-    )
-    while line := await reader.readline():
-        yield line.decode()
-
-
-async def main(folder: str, name: str, pause: float) -> None:
-    """Open, add and answer until SIGTERM."""
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with AsyncMemory(config(folder), embedder=HashEmbedder(DIM)) as mem:
-        say("ready")
-        tasks = [
-            asyncio.create_task(adder(mem, f"{name}-{task}", pause))
-            for task in range(TASKS)
-        ]
-        answering = asyncio.create_task(answers(mem))
-        stopped = asyncio.create_task(stop.wait())
-        done, _ = await asyncio.wait(
-            [stopped, *tasks], return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in (*tasks, answering, stopped):
-            task.cancel()
-        for task in done - {stopped}:
-            task.result()  # an adder never ends by itself: show why
-
-
-if __name__ == "__main__":
+def main(
+    folder: str, name: str, pause: float, mouth: Connection, ear: Connection
+) -> None:
+    """What the process runs."""
     die_with_parent()
-    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    asyncio.run(Victim(name, pause, mouth, ear).run(folder))

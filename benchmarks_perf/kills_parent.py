@@ -1,13 +1,21 @@
-"""The victims of `kills`, seen from outside."""
+"""The victims of `kills`, seen from outside.
+
+They are forked from a server that has everything imported, holds no thread and no file of
+ours, and so starts one in milliseconds.
+"""
 
 import asyncio
+import multiprocessing
 import os
-import sys
+import signal
 from collections.abc import Iterable
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from benchmarks_perf import kills_child
+
 PATIENCE = 20.0
-_ROOT = Path(__file__).resolve().parent.parent
 
 
 class Heard:
@@ -23,17 +31,30 @@ class Heard:
 class Child:
     """One process, and whether it may end with an error."""
 
-    def __init__(self, process: asyncio.subprocess.Process, heard: Heard) -> None:
+    def __init__(
+        self, process: ForkServerProcess, tell: Connection, heard: Heard
+    ) -> None:
         self._process = process
+        self._tell = tell
         self._heard = heard
         self._is_ready = asyncio.Event()
-        self._killed = False
-        self._listening = asyncio.create_task(self._listen())
+        self._may_end_with = {0}
+        self._listening: asyncio.Task[None] | None = None
 
-    async def _listen(self) -> None:
-        assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
-            self._take(*line.decode().split())
+    def listen(self, to: Connection) -> None:
+        """Take in what it says, to its end."""
+        self._listening = asyncio.create_task(self._listen(to))
+
+    async def _listen(self, to: Connection) -> None:
+        reader, loop = asyncio.StreamReader(), asyncio.get_running_loop()
+        with os.fdopen(os.dup(to.fileno()), "rb") as pipe:
+            to.close()
+            transport, _ = await loop.connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(reader), pipe
+            )
+            while line := await reader.readline():
+                self._take(*line.decode().split())
+            transport.close()
         self._is_ready.set()  # nothing more will come
 
     def _take(self, verb: str, *words: str) -> None:
@@ -50,44 +71,53 @@ class Child:
         """Until it is open."""
         await asyncio.wait_for(self._is_ready.wait(), PATIENCE)
 
-    async def ask(self, receipts: Iterable[tuple[str, str]]) -> None:
+    def ask(self, receipts: Iterable[tuple[str, str]]) -> None:
         """Have it look up receipts."""
-        assert self._process.stdin is not None
         lines = "".join(f"{receipt} {user}\n" for receipt, user in receipts)
-        self._process.stdin.write(lines.encode())
+        os.write(self._tell.fileno(), lines.encode())
 
     def kill(self) -> None:
         """kill -9."""
-        self._killed = True
-        if self._process.returncode is None:
-            self._process.kill()
+        self._may_end_with = {-signal.SIGKILL}
+        self._process.kill()
 
     def terminate(self) -> None:
-        """SIGTERM."""
-        if self._process.returncode is None:
-            self._process.terminate()
+        """SIGTERM. Before it is ready nobody heeds the signal yet."""
+        if not self._is_ready.is_set():
+            self._may_end_with.add(-signal.SIGTERM)
+        self._process.terminate()
 
     async def ended(self) -> None:
         """Until it is gone and all it said is heard. One that hangs is a bad exit."""
-        try:
-            code = await asyncio.wait_for(self._process.wait(), PATIENCE)
-        except TimeoutError:
+        await asyncio.to_thread(self._process.join, PATIENCE)
+        if self._process.exitcode is None:
             self._heard.bad_exits.append("it hung")
-            self._process.kill()
-            code = await self._process.wait()
-        await self._listening
-        if not self._killed and code != 0:
+            self.kill()
+            await asyncio.to_thread(self._process.join)
+        code = self._process.exitcode
+        self._process.close()
+        self._tell.close()
+        if self._listening is not None:
+            await self._listening
+        if code not in self._may_end_with:
             self._heard.bad_exits.append(f"it ended with {code}")
 
 
-async def start(folder: Path, name: str, heard: Heard, *, pause: float) -> Child:
+def start(folder: Path, name: str, heard: Heard, *, pause: float) -> Child:
     """A process that adds under numbers that begin with `name`, two numbers."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks_perf.kills_child"),
-        *(str(folder), name, str(pause)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        cwd=_ROOT,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    hear, mouth = _context.Pipe(duplex=False)
+    ear, tell = _context.Pipe(duplex=False)
+    process = _context.Process(
+        target=kills_child.main, args=(str(folder), name, pause, mouth, ear)
     )
-    return Child(process, heard)
+    process.start()
+    mouth.close()
+    ear.close()
+    child = Child(process, tell, heard)
+    child.listen(hear)
+    return child
+
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["benchmarks_perf.kills_child"])

@@ -1,0 +1,46 @@
+"""Processes killed at random moments: see benchmarks_perf/kills.py, which also has the long
+form and the seed's meaning."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def harness(*arguments: str) -> dict[str, Any]:
+    """What the harness printed, its seed among it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks_perf.kills", "--json", *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        timeout=110,
+        check=False,
+    )
+    assert done.stdout, "the harness itself failed"
+    result: dict[str, Any] = json.loads(done.stdout)
+    print(json.dumps(result))  # noqa: T201 - the seed, for whoever has to look
+    return result
+
+
+@pytest.mark.timeout(120)
+def test_twenty_rounds_of_kills_lose_nothing_and_double_nothing() -> None:
+    result = harness("--rounds", "20")
+    assert result["wrong"] == {}, f"again with --seed {result['seed']}"
+    assert result["rounds"] == 20
+    assert result["killed"] >= 20
+    assert result["acknowledged"] > 100
+
+
+@pytest.mark.timeout(120)
+def test_rolling_restarts_of_four_processes_keep_every_receipt_readable() -> None:
+    result = harness("--rolling", "5")
+    assert result["wrong"] == {}, f"again with --seed {result['seed']}"
+    assert result["unreadable_elsewhere"] == 0
+    assert result["receipts_asked"] > 0
+    assert result["restarts"] >= 2
+    assert result["acknowledged"] > 50
