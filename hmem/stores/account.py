@@ -187,4 +187,4 @@ class Labels:
 
     def text(self, n: int | None) -> str | None:
         """The text; None for None."""
-        return None if n is None else self._texts[n]
+        return None if n is None else self._texts.get(n)

@@ -5,9 +5,9 @@
     body     tokens (uint32) or codes
 
 A chunk takes rows until it has 16, and then as many as its last page still has room for,
-64 at most. SQLite keeps the first 489 bytes of a long row beside its neighbours and the
-rest in pages of 4092 bytes of its own, so a row of 489 + n * 4092 bytes wastes nothing
-(int8 at d=384: 22 rows in 8,673 bytes, 9 bytes wasted per chunk).
+64 at most. SQLite keeps a row of up to 4061 bytes whole, in one page; of a longer one 489
+bytes stay beside its neighbours and the rest goes to pages of 4092 bytes of its own. So
+rows of 4061 or 489 + n * 4092 bytes waste nothing (int8 at d=384: 22 codes in 8,673).
 """
 
 import struct
@@ -29,6 +29,7 @@ MAX_ROWS: Final = 64
 _WIDE: Final = 1
 _HEADER: Final = struct.Struct("<BBHIII")
 _ROW_OVERHEAD: Final = 10  # SQLite's record header and the columns beside the blob
+_WHOLE: Final = 4061
 _LOCAL: Final = 489
 _PAGE: Final = 4092
 _SMALL: Final = 2**16
@@ -67,7 +68,10 @@ class Chunk:
         size = self._size()
         column = 3 if self.layout == LEXICAL else 2
         grown = size + column * (4 if self.wide else 2) + len(row.data)
-        return count < MIN_ROWS or _pages(grown) <= _pages(size)
+        if count < MIN_ROWS or _pages(grown) == _pages(size):
+            return True
+        # The step from a page shared to one of its own pays if that can be filled.
+        return _pages(size) == 0 and size * MAX_ROWS // count >= _LOCAL + _PAGE
 
     def add(self, row: Row) -> None:
         """Append the row."""
@@ -186,4 +190,5 @@ def _is_wide(row: Row, step: int) -> bool:
 
 def _pages(blob: int) -> int:
     """Pages of its own that a row with a blob of so many bytes takes."""
-    return max(0, -(-(blob + _ROW_OVERHEAD - _LOCAL) // _PAGE))
+    row = blob + _ROW_OVERHEAD
+    return 0 if row <= _WHOLE else -(-(row - _LOCAL) // _PAGE)

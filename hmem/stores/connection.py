@@ -5,6 +5,7 @@ aiosqlite has no public call for that; this subclass reaches its queue (`_tx`), 
 """
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 
 import aiosqlite
 from aiosqlite.core import _STOP_RUNNING_SENTINEL as STOP
+
+from hmem.errors import HmemError
 
 T = TypeVar("T")
 Item = tuple[asyncio.Future[Any] | None, Callable[[], Any]]
@@ -77,12 +80,11 @@ class ShardConnection(aiosqlite.Connection):
 
 def _close(connection: sqlite3.Connection | None, guard: Guard) -> object:
     """Close on the connection's own thread; the thread ends whatever happens."""
-    try:
-        if connection is not None:
-            with guard():
-                connection.close()
-    except (OSError, sqlite3.Error):
-        if connection is not None:
+    if connection is not None:
+        # Without the folder there is no lock to be had, and nothing left to damage.
+        with contextlib.suppress(HmemError, OSError), guard():
+            connection.close()
+        with contextlib.suppress(sqlite3.Error):
             connection.close()
     return STOP
 

@@ -32,7 +32,7 @@ def translate(error: sqlite3.Error, where: str) -> StoreError:
         return DiskFullError(f"{where}: no room to write; free space and try again")
     if primary == 8:
         return ReadOnlyStoreError(f"{where} cannot be written")
-    if primary in (11, 26):
+    if primary in (11, 26) or (code == 0 and "decode" in str(error)):
         return DamagedStoreError(
             f"{where} is damaged ({error}); other shards go on. Restore it from a backup"
         )

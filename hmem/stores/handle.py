@@ -72,6 +72,9 @@ class Handle:
         """Finish what runs and close. Idempotent; in a forked child it does nothing."""
         if self._folder is None or self._closed or self._pid != os.getpid():
             return
+        loop = self._loop
+        if loop is not asyncio.get_running_loop() and loop and not loop.is_closed():
+            raise WrongLoopError("close it in the event loop that opened it")
         self._closed = True
         self.wakeups.close()
         await self.pool.close()

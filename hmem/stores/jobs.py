@@ -49,7 +49,10 @@ class Results:
     @classmethod
     def load(cls, text: str | None) -> "Results":
         """What `dump` wrote."""
-        found = json.loads(text) if text else {}
+        try:
+            found = json.loads(text) if text else {}
+        except ValueError:  # one damaged row keeps no receipt from being read
+            found = {}
         return cls(
             found.get("a", []),
             found.get("s", []),

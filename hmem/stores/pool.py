@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+from hmem.errors import ClosedError
 from hmem.stores.shard import Shard
 
 # Per shard: file and WAL for each of two connections, the shared memory once, and the
@@ -24,6 +25,7 @@ class Pool:
         self._open: OrderedDict[int, Shard] = OrderedDict()
         self._closing: dict[int, asyncio.Task[None]] = {}
         self._freed = asyncio.Event()
+        self._closed = False
         self._past_hops = 0
         self._past_commits = 0
         self._queued: dict[int, int] = {}
@@ -55,6 +57,8 @@ class Pool:
         """Shard `n`, kept open within the block."""
         shard = self._open.get(n)
         while shard is None:
+            if self._closed:
+                raise ClosedError("the store was closed")
             if n in self._closing:
                 await asyncio.wait([self._closing[n]])
             elif len(self._open) + len(self._closing) >= self.limit:
@@ -102,6 +106,7 @@ class Pool:
 
     async def close(self) -> None:
         """Close all, after what is running."""
+        self._closed = True
         while self._open or self._closing:
             for shard in self.open:
                 if shard.users == 0:

@@ -228,4 +228,7 @@ def _unpack_sources(packed: bytes | str | None, incarnation: int) -> Iterator[st
             at = (high << 32 | ms) * 1000
             yield public_id(incarnation, low >> 24, low & SEQ_MAX, at)
     elif packed is not None:
-        yield from json.loads(packed)
+        try:
+            yield from map(str, json.loads(packed))
+        except (ValueError, TypeError):
+            return

@@ -1,5 +1,6 @@
 """The tables of a shard, its pragmas, and how an older file becomes a newer one."""
 
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -9,6 +10,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from hmem.errors import DamagedStoreError, ForeignFolderError, NewerFormatError
+
+log = logging.getLogger("hmem.store")
 
 APPLICATION_ID: Final = 0x686D656D  # "hmem"
 # A writer waits for the lock between its hops, not inside one: see Shard.
@@ -113,11 +116,12 @@ def connect(
                 connection.execute("PRAGMA journal_mode=WAL")
                 migrate(connection, path.name)
         if write:
-            _set_up_writer(connection, pragmas)
+            _set_up_writer(connection, pragmas, guard)
         else:
             connection.execute("PRAGMA query_only=ON")
     except BaseException:
-        connection.close()
+        with guard():
+            connection.close()
         raise
     return connection
 
@@ -146,6 +150,12 @@ def _open(
         connection.close()
         if (e.sqlite_errorcode & 0xFF) not in (8, 14):
             raise
+        if path.with_name(f"{path.name}-wal").exists():
+            log.warning(
+                "%s is read without its -wal, which needs a folder that can be written:"
+                " its newest rows are not seen",
+                path,
+            )
         return _open(path, busy, immutable=True, read_only=True)
     return connection
 
@@ -160,7 +170,12 @@ def _set_up(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _set_up_writer(connection: sqlite3.Connection, pragmas: Pragmas) -> None:
+def _set_up_writer(
+    connection: sqlite3.Connection, pragmas: Pragmas, guard: Guard
+) -> None:
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        with guard():
+            connection.execute("PRAGMA journal_mode=WAL")
     for pragma in (
         f"journal_size_limit={pragmas.journal_limit}",
         "secure_delete=ON",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from hmem.errors import HmemError, ReadOnlyStoreError
+from hmem.errors import ClosedError, HmemError, ReadOnlyStoreError
 from hmem.stores import jobs
 from hmem.stores.connection import ShardConnection
 from hmem.stores.faults import is_busy, translate
@@ -160,14 +160,12 @@ class Shard:
         """Commit until nothing is pending: all that waits goes into one transaction."""
         while self._pending:
             batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
-            done = await self._commit([fn for fn, _ in batch])
-            for (_, future), (result, error) in zip(batch, done.outcomes, strict=True):
-                if future.done():
-                    continue
-                if error is None:
-                    future.set_result(result)
-                else:
-                    future.set_exception(error)
+            try:
+                done = await self._commit([fn for fn, _ in batch])
+            except asyncio.CancelledError:  # the loop ends
+                _answer(batch + self._pending, None)
+                raise
+            _answer(batch, done.outcomes)
             self._writes += len(batch)
             await asyncio.sleep(0)  # let those just answered add to the next commit
             await self._keep_house()
@@ -261,6 +259,21 @@ class Shard:
             if time.monotonic() >= deadline:
                 return False
             await asyncio.sleep(0.02)
+
+
+def _answer(
+    batch: list[tuple[Function[Any], asyncio.Future[Any]]],
+    outcomes: list[tuple[Any, BaseException | None]] | None,
+) -> None:
+    """Tell those who wait. Without outcomes nobody knows whether it was committed."""
+    for at, (_, future) in enumerate(batch):
+        result, error = outcomes[at] if outcomes else (None, ClosedError("cut off"))
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
 
 def wal_size(path: Path) -> int:

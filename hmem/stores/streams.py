@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from hmem.errors import CapacityError
 from hmem.protocols import LexicalRows, Tokens, VectorRows
 from hmem.records import Kind
 from hmem.stores import chunks
@@ -48,6 +49,8 @@ def _append(
             )
         else:
             key += 1
+            if key > high:
+                raise CapacityError("this user's chunks are used up: re-embed the user")
             conn.execute(f"INSERT INTO {table} VALUES(?, ?, ?)", (key, upto, blob))
     counter = f"{table}_{kind}"
     setattr(account, counter, upto)
