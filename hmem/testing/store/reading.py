@@ -233,6 +233,17 @@ class DeltaTests:
         }
         assert view.dump() == await dump(world.store, "ana")
 
+    async def test_a_name_in_hundreds_of_facts_keeps_them_all(
+        self, world: World
+    ) -> None:
+        view = Kept()
+        for part in range(3):
+            facts = [item(f"{part} {n}", entities=["ghent"]) for n in range(140)]
+            await world.store.accept("ana", quiet(*facts))
+            await view.refresh(world.store, "ana")
+        assert view.entities == {"ghent": tuple(range(1, 421))}
+        assert view.dump() == await dump(world.store, "ana")
+
     async def test_pending_names_the_jobs_of_turns_not_worked_on(
         self, world: World
     ) -> None:
