@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 
 from hmem.backends import make_embedder, make_store
+from hmem.budget import warm
 from hmem.config import Config
 from hmem.errors import EmbeddingSpaceError
 from hmem.process import other_space
@@ -43,6 +44,8 @@ class Parts:
         await store.open()
         owned: Embedder | None = None
         try:
+            # The token table takes 70 ms to load: not on the loop, at the first block.
+            await anyio.to_thread.run_sync(warm)
             if embedder is None:
                 owned = await anyio.to_thread.run_sync(make_embedder, config)
             space = await store.space()

@@ -98,7 +98,8 @@ class _Room:
             if line.id in self._ids:
                 continue
             day = "" if line.stable else line.day
-            cost = _cost(_numbered(999, line))
+            widest = 999 if len(self.chosen) < 999 else 999_999
+            cost = _cost(_numbered(widest, line))
             if day and day not in self._days:
                 cost += _cost(day)
             if self.used + cost > min(limit, self._max):
