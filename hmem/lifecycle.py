@@ -45,7 +45,7 @@ class Life:
             raise NotOpenError(
                 "not open: use `async with AsyncMemory(...) as mem:` or `await mem.open()`"
             )
-        if not self.is_ours:
+        if self._loop is not None and not self.is_ours:
             raise ForkedError(
                 "opened in the parent process; open a new AsyncMemory in this one"
             )

@@ -27,6 +27,7 @@ from hmem.times import utc_now
 log = logging.getLogger("hmem.worker")
 _IDLE = 1.0
 _BASE, _CAP = 0.5, 60.0
+_REMEMBERED = 10_000
 _LET_GO = 1.0
 """Seconds that giving a lease back may take at shutdown; after that it lapses."""
 
@@ -64,6 +65,7 @@ class Worker:
         self._free = config.users_in_parallel
         self._freed = anyio.Event()
         self._store_failures = 0
+        self._failed: dict[str, None] = {}
         self._stopping = False
         self._claiming: anyio.CancelScope | None = None
         self._working: anyio.CancelScope | None = None
@@ -103,8 +105,7 @@ class Worker:
         elif self.breaker.is_open:
             await self.breaker.recover()
         elif not self._free:
-            self._freed = anyio.Event()
-            await self._freed.wait()
+            await self._slot()
         elif not await self._start(group):
             await self._rest()
 
@@ -116,18 +117,37 @@ class Worker:
                 claims = await self._store.claim(
                     worker=self._name, lease=self._config.lease, limit=self._free
                 )
-        except StoreError as e:
-            self._store_failed(e)
-            await anyio.sleep(backoff(self._store_failures, base=_BASE, cap=_CAP))
-            return False
         except LifecycleError:
             self.stop()  # the store was closed under us
             return False
+        except Exception as e:  # noqa: BLE001  # a worker must not end by accident
+            self._store_failed(e)
+            await anyio.sleep(backoff(self._store_failures, base=_BASE, cap=_CAP))
+            return False
         self._store_works()
+        suspect = next((claim for claim in claims if self._suspects(claim)), None)
         for claim in claims:
+            if suspect is None:
+                self._free -= 1
+                group.start_soon(self._work, claim)
+            elif claim is not suspect:
+                await self._release(claim, _Back())
+        if suspect is not None:
             self._free -= 1
-            group.start_soon(self._work, claim)
+            await self._work(suspect, alone=True)
         return bool(claims)
+
+    def _suspects(self, claim: Claim) -> bool:
+        """Whether the claim may be what ends our processes: tried often, and not because
+        it failed here. Such a one works alone, so that it takes no others with it: their
+        attempts are counted at the claim, too."""
+        often = max(2, (self._config.max_attempts + 1) // 2)
+        return any(j.attempts >= often and j.id not in self._failed for j in claim.jobs)
+
+    async def _slot(self) -> None:
+        """Until something that is in work ended."""
+        self._freed = anyio.Event()
+        await self._freed.wait()
 
     async def _rest(self) -> None:
         """Until there may be work, or a moment passed."""
@@ -140,12 +160,14 @@ class Worker:
 
     # ------------------------------------------------------------------ one claim
 
-    async def _work(self, claim: Claim) -> None:
-        """One claim, from lease to end."""
+    async def _work(self, claim: Claim, *, alone: bool = False) -> None:
+        """One claim, from lease to end; `alone`: once nothing else is in work."""
         back: _Back | None = _Back()  # what holds when we are cancelled
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._keep, claim, group.cancel_scope)
+                while alone and self._free < self._config.users_in_parallel - 1:
+                    await self._slot()
                 back = await self._attempt(claim)
                 group.cancel_scope.cancel()
         finally:
@@ -223,6 +245,9 @@ class Worker:
         return None
 
     def _later(self, claim: Claim) -> _Back:
+        self._failed.update(dict.fromkeys(job.id for job in claim.jobs))
+        while len(self._failed) > _REMEMBERED:
+            del self._failed[next(iter(self._failed))]
         return _Back(backoff(_attempts(claim), base=_BASE, cap=_CAP), attempted=True)
 
     async def _release(self, claim: Claim, back: _Back) -> None:
@@ -235,11 +260,12 @@ class Worker:
 
     # ---------------------------------------------------------------- what is down
 
-    def _store_failed(self, error: StoreError) -> None:
+    def _store_failed(self, error: Exception) -> None:
         self._store_failures += 1
         if self._store_failures == 1:
-            log.error("the store fails, jobs wait: %s", error)
-            self._events("store_failed", error=error.code)
+            ours = isinstance(error, StoreError)
+            log.error("the store fails, jobs wait: %s", error if ours else type(error))
+            self._events("store_failed", error=type(error).__name__)
 
     def _store_works(self) -> None:
         if self._store_failures:

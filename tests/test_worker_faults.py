@@ -1,0 +1,256 @@
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hmem import Config, DiskFullError, EmbedderError
+from hmem.protocols import Claim
+from hmem.stores.embedded import EmbeddedStore
+from hmem.testing.fakes import FailingEmbedder, HangingEmbedder, HashEmbedder
+from hmem.testing.yard import ScriptedEmbedder, Yard, eventually
+
+Matrix = NDArray[np.float32]
+Purpose = Literal["passage", "query"]
+
+
+@pytest.fixture
+async def yard(tmp_path: Path) -> AsyncIterator[Yard]:
+    config = Config(
+        path=tmp_path / "m",
+        shards=2,
+        durability="normal",
+        max_attempts=3,
+        users_in_parallel=3,
+        embed_timeout=5,
+    )
+    store = EmbeddedStore(config)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(store.aclose)
+        await store.open()
+        yield Yard(config, store, stack)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of milliseconds."""
+    monkeypatch.setattr("hmem.worker._BASE", 0.01)
+    monkeypatch.setattr("hmem.worker._CAP", 0.05)
+
+
+def poison(*, retryable: bool) -> ScriptedEmbedder:
+    async def script(texts: Sequence[str]) -> None:
+        if any("poison" in text for text in texts):
+            raise EmbedderError("it chokes", retryable=retryable)
+
+    return ScriptedEmbedder(script)
+
+
+# ------------------------------------------------------------------------ outages
+
+
+async def test_an_outage_dead_letters_nothing_and_is_told_once(
+    yard: Yard, caplog: pytest.LogCaptureFixture
+) -> None:
+    embedder = FailingEmbedder(times=None)
+    worker = await yard.start(embedder)
+    ids = {f"u{n}": await yard.add(f"u{n}", "hi") for n in range(6)}
+    await eventually(lambda: embedder.failed > 12)  # far more than max_attempts
+    assert worker.stuck
+    for user, i in ids.items():
+        job = await yard.job(user, i)
+        assert (job.status, job.attempts) == ("queued", 0)
+    calls = embedder.failed
+    await asyncio.sleep(0.1)
+    assert embedder.failed - calls <= 5  # one probe per pause, whatever waits
+    embedder.times = 0
+    for user, i in ids.items():
+        assert (await yard.ended(user, i)).status == "done"
+    assert yard.events.count("outage_started") == 1
+    assert yard.events.count("outage_ended") == 1
+    lines = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert [r.getMessage()[:21] for r in lines] == [
+        "the embedder is down,",
+        "the embedder is back ",
+    ]
+
+
+async def test_an_embedder_that_hangs_is_an_outage(yard: Yard) -> None:
+    yard.config = replace(yard.config, embed_timeout=0.05)
+    embedder = HangingEmbedder()
+    worker = await yard.start(embedder)
+    i = await yard.add("u", "hi")
+    await eventually(lambda: worker.breaker.is_open)
+    embedder.release()
+    job = await yard.ended("u", i)
+    assert (job.status, job.attempts) == ("done", 1)
+
+
+async def test_a_full_disk_is_told_once_and_ends(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim, failed = yard.store.claim, 0
+
+    async def full(**terms: Any) -> list[Claim]:
+        nonlocal failed
+        failed += 1
+        if failed <= 20:
+            raise DiskFullError("no space left")
+        return await claim(**terms)
+
+    monkeypatch.setattr(yard.store, "claim", full)
+    i = await yard.add("u", "hi")
+    worker = await yard.start(HashEmbedder())
+    assert (await yard.ended("u", i)).status == "done"
+    assert not worker.stuck
+    assert yard.events.count("store_failed") == 1
+    assert yard.events.count("store_recovered") == 1
+    assert len([r for r in caplog.records if r.levelno >= logging.ERROR]) == 1
+
+
+async def test_a_write_that_fails_costs_no_attempt(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply, failed = yard.store.apply, 0
+
+    async def full(*args: Any) -> Any:
+        nonlocal failed
+        failed += 1
+        if failed <= 5:
+            raise DiskFullError("no space left")
+        return await apply(*args)
+
+    monkeypatch.setattr(yard.store, "apply", full)
+    i = await yard.add("u", "hi")
+    await yard.start(HashEmbedder())
+    job = await yard.ended("u", i)
+    assert (job.status, job.attempts) == ("done", 1)
+
+
+# -------------------------------------------------------------------- poison jobs
+
+
+async def test_a_job_that_always_fails_is_tried_so_often_and_no_more(
+    yard: Yard,
+) -> None:
+    embedder = poison(retryable=True)
+    bad = await yard.add("u", "poison")
+    await yard.start(embedder)
+    job = await yard.ended("u", bad)
+    assert (job.status, job.attempts) == ("dead", yard.config.max_attempts)
+    assert job.reason is not None
+    assert job.reason.startswith(
+        "the turns and facts are stored and searchable by words"
+    )
+    good = await yard.add("u", "fine")
+    assert (await yard.ended("u", good)).status == "done"
+    assert "outage_started" not in yard.events
+    assert yard.events.count("job_dead") == 1
+
+
+async def test_one_bad_passage_among_many_costs_only_itself(yard: Yard) -> None:
+    texts = [f"turn {n}" for n in range(40)]
+    texts[17] = "poison"
+    bad = await yard.add("u", *texts)
+    await yard.start(poison(retryable=False))
+    job = await yard.ended("u", bad)
+    assert (job.status, job.attempts) == ("partial", 1)
+    assert job.usage.embedded_texts == 39
+    assert job.reason is not None
+    assert "embedding failed for 1 of 40: it chokes" in job.reason
+
+
+async def test_an_outage_in_the_middle_of_sorting_out_is_still_an_outage(
+    yard: Yard,
+) -> None:
+    calls = 0
+
+    async def script(texts: Sequence[str]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1 or 3 <= calls <= 8:  # fails, answers the probe, goes down
+            raise EmbedderError("it chokes", retryable=False)
+
+    bad = await yard.add("u", "one", "two")
+    await yard.start(ScriptedEmbedder(script))
+    job = await yard.ended("u", bad)
+    assert (job.status, job.attempts) == ("done", 1)
+    assert yard.events.count("outage_started") == 1
+
+
+async def test_a_bug_is_bounded_and_says_no_word_of_the_user(
+    yard: Yard, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def script(texts: Sequence[str]) -> None:
+        raise ValueError(f"cannot embed {texts[0]}")
+
+    caplog.set_level(logging.INFO)
+    bad = await yard.add("u", "canary7f3a")
+    await yard.start(ScriptedEmbedder(script))
+    job = await yard.ended("u", bad)
+    assert (job.status, job.attempts) == ("dead", yard.config.max_attempts)
+    assert job.reason is not None
+    assert "ValueError" in job.reason
+    assert "canary7f3a" not in job.reason + caplog.text
+    assert yard.events.count("worker_error") == yard.config.max_attempts
+
+
+@pytest.mark.parametrize("rows", ["short", "flat", "nan", "zero"])
+async def test_vectors_that_cannot_be_are_not_stored(yard: Yard, rows: str) -> None:
+    class Broken(HashEmbedder):
+        async def embed(
+            self, texts: Sequence[str], *, purpose: Purpose = "passage"
+        ) -> Matrix:
+            made = await super().embed(texts, purpose=purpose)
+            if texts == ["hello"]:
+                return made
+            broken = {
+                "short": made[:-1],
+                "flat": made.ravel(),
+                "nan": made * np.float32("nan"),
+                "zero": made * np.float32(0),
+            }
+            return broken[rows]
+
+    bad = await yard.add("u", "one")
+    await yard.start(Broken())
+    assert (await yard.ended("u", bad)).status == "dead"
+    delta = await yard.store.delta("u")
+    assert delta is not None
+    assert list(delta.vectors) == []
+
+
+async def test_many_failures_leave_nothing_behind(yard: Yard) -> None:
+    bad = [await yard.add(f"u{n}", "poison") for n in range(40)]
+    await yard.start(poison(retryable=False))
+    for n, i in enumerate(bad):
+        assert (await yard.ended(f"u{n}", i)).status == "dead"
+    assert len(asyncio.all_tasks()) < 10
+
+
+async def test_a_job_that_may_kill_its_worker_is_worked_on_alone(yard: Yard) -> None:
+    """Its process ended twice while it was in work with others."""
+    together: list[int] = []
+
+    async def script(texts: Sequence[str]) -> None:
+        await asyncio.sleep(0.02)
+        if any("suspect" in text for text in texts):
+            together.append(embedder.running)
+
+    embedder = ScriptedEmbedder(script)
+    jobs = {f"u{n}": await yard.add(f"u{n}", f"suspect {n}") for n in range(3)}
+    for _ in range(2):  # claimed and never heard of again
+        await yard.store.claim(worker="dead", lease=0.001, limit=9)
+        await asyncio.sleep(0.01)
+    others = {f"v{n}": await yard.add(f"v{n}", f"fine {n}") for n in range(9)}
+    await yard.start(embedder)
+    for user, job_id in (jobs | others).items():
+        assert (await yard.ended(user, job_id)).status == "done"
+    assert together == [1, 1, 1]
+    assert embedder.busy > 1
