@@ -48,8 +48,8 @@ class EmbeddedStore:
 
     async def aclose(self) -> None:
         """See `Store.aclose`."""
-        await self._handle.aclose()
         await self._queue.drain()
+        await self._handle.aclose()
 
     @property
     def hops(self) -> int:
