@@ -267,8 +267,11 @@ class AddMemory:
 
     With `supersedes` (a public id) the open target is closed at the new row's `valid_from`
     and points to it. A target closed meanwhile: the new row chains onto the open head of
-    the target's chain. An unknown target: the fact is added alone. A target that is newer
-    than the new row: the row is inserted closed, its `valid_to` the newer one's start.
+    the target's chain, or after its last version where that was closed without successor
+    (which keeps its end). An unknown target: the fact is added alone, and the outcome is
+    "unknown" with the new row's id. A target that is newer than the new row: the row is
+    inserted closed, its `valid_to` the newer one's start. An expired row is not open. The
+    sequence in the keys of `vectors` is not known yet and not read.
     """
 
     memory: NewMemory
@@ -279,7 +282,8 @@ class AddMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseMemory:
-    """Close an open fact without successor. Precondition: it is open."""
+    """Close an open fact without successor. Precondition: it is open. An `at` before
+    its start counts as its start."""
 
     id: str
     at: Micros
@@ -288,7 +292,8 @@ class CloseMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutVectors:
-    """Store codes for passages. Rows whose memory or turn is gone are dropped."""
+    """Store codes for passages. Rows whose memory or turn is gone are dropped; the
+    outcome is "unknown" when all of them are."""
 
     rows: VectorRows
 

@@ -60,8 +60,8 @@ class StoreSuite(
     async def world(self, tmp_path: Path) -> AsyncIterator[World]:
         """The data, the handles and the strangers of one test."""
         world = World(self, tmp_path / "data")
-        await world.start()
         try:
+            await world.start()
             yield world
         finally:
             await world.finish()

@@ -154,12 +154,16 @@ class Child:
 
 
 _SCRIPT = """
-import asyncio, importlib.util, json, sys
+import asyncio, importlib.util, json, sys, types
 from pathlib import Path
 from hmem.testing.store.making import *
 from hmem.testing.store.strangers import STRANGERS, Guarded, Secrets, strangers_accept
 from hmem.testing.store.view import dump, kept
 start = json.loads(sys.argv[1])
+# `make_store` is all that is needed here: not the tests, nor what they import.
+light = types.ModuleType("hmem.testing.store_suite")
+light.StoreSuite = type("StoreSuite", (), {})
+sys.modules[light.__name__] = light
 spec = importlib.util.spec_from_file_location("suite_of_another_process", start["file"])
 module = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = module
