@@ -18,6 +18,8 @@ from typing import Any
 from hmem import AddResult, AsyncMemory, Block, Config, Hit
 from hmem.embed.weights import MINILM, find_weights
 
+PATIENCE = 120.0
+"""Seconds for one session's job; a demo must not hang."""
 SHOWN = 3
 """How many turns are shown, and among how many the expected one has to be."""
 
@@ -125,7 +127,7 @@ async def _remember(
         session_id=session["session_id"],
         observed_at=session["observed_at"],
     )
-    return await receipt
+    return await receipt.result(timeout=PATIENCE)
 
 
 async def _answer(
