@@ -82,7 +82,7 @@ class _Scored:
         docs = np.zeros(table.docs, np.float32)
         for part in parts.values():
             docs += part
-        self.docs = docs
+        self.docs: Floats = docs
         one_each = table.docs == len(table)
         self.rows = (
             self.docs
@@ -94,7 +94,9 @@ class _Scored:
         """The row at a position."""
         first = int(self.table.first_doc.view[at])
         count = len(self.table.rows[at].ends)
-        doc = first + int(np.argmax(self.docs[first : first + count]))
+        doc = first
+        if count > 1:
+            doc += int(np.argmax(self.docs[first : first + count]))
         parts = {n: float(p[doc]) for n, p in self.parts.items() if p[doc]}
         return Found(self.kind, at, doc, float(self.docs[doc]), parts)
 
@@ -108,26 +110,24 @@ def _turn_parts(
     if query is not None:
         own = turns.dense(query)
         _give_newest_a_chance(turns, own, w)
-        parts["dense"] = _part(w.turn_dense, own[:-1])
-        parts["window_dense"] = _part(w.turn_window_dense, turns.windows(own))
+        parts["dense"] = _cosine(w.turn_dense, own[:-1])
+        parts["window_dense"] = _cosine(w.turn_window_dense, turns.windows(own))
     if len(ask.terms):
-        counts = turns.lexicon.counts(ask.terms)
-        lengths, mean = turns.lexicon.lengths.view, turns.lexicon.mean_length
-        around = counts[:, turns.before.view] + counts[:, turns.after.view]
-        padded = np.append(lengths, np.float32(0))
-        spans = lengths + padded[turns.before.view] + padded[turns.after.view]
-        own_counts = counts[:, :-1]
-        words = bm25(own_counts, lengths, mean)
-        window = bm25(own_counts + around, spans, float(spans.mean()) or 1.0)
-        parts["words"] = _part(w.turn_words, words)
-        parts["window_words"] = _part(w.turn_window_words, window)
-        parts["speaker"] = _part(w.turn_speaker, _spoken_of(turns, ask))
+        lexicon = turns.lexicon
+        counts = lexicon.counts(ask.terms)
+        words = bm25(counts[:, :-1], lexicon.lengths.view, lexicon.mean_length)
+        window = bm25(turns.window_counts(counts), *turns.window_lengths())
+        parts["words"] = np.float32(w.turn_words) * words
+        parts["window_words"] = np.float32(w.turn_window_words) * window
+        spoken = _spoken_of(turns, ask)
+        if spoken is not None:
+            parts["speaker"] = np.float32(w.turn_speaker) * spoken
     return parts
 
 
-def _part(weight: float, signal: Floats) -> Floats:
-    """What a signal in [-1, 1] adds to the score; against the question counts nothing."""
-    return np.float32(weight) * np.maximum(signal, np.float32(0))
+def _cosine(weight: float, cosines: Floats) -> Floats:
+    """What a cosine adds to a score; one that points away counts nothing."""
+    return np.maximum(cosines, np.float32(0)) * np.float32(weight)
 
 
 def _give_newest_a_chance(turns: Turns, own: Floats, w: Weights) -> None:
@@ -138,13 +138,13 @@ def _give_newest_a_chance(turns: Turns, own: Floats, w: Weights) -> None:
     own[turns.without_vector(tail)[-_NEWEST:]] = w.unembedded
 
 
-def _spoken_of(turns: Turns, ask: Ask) -> Floats:
-    """1 for passages of a speaker whom the question names."""
+def _spoken_of(turns: Turns, ask: Ask) -> Floats | None:
+    """1 for passages of a speaker whom the question names; None when it names nobody."""
     terms = frozenset(ask.terms.tolist())
-    named = np.array(
-        [bool(name) and name <= terms for name in turns.speaker_terms], np.float32
-    )
-    spoken: Floats = named[turns.speaker.view[turns.doc_row.view]]
+    named = [bool(name) and name <= terms for name in turns.speaker_terms]
+    if not any(named):
+        return None
+    spoken: Floats = np.array(named, np.float32)[turns.doc_speaker.view]
     return spoken
 
 
@@ -155,13 +155,14 @@ def _fact_parts(
         return {}
     parts: dict[str, Floats] = {}
     if query is not None:
-        parts["dense"] = _part(w.fact_dense, facts.dense(query)[:-1])
+        parts["dense"] = _cosine(w.fact_dense, facts.dense(query)[:-1])
     if len(ask.terms):
         counts = facts.lexicon.counts(ask.terms)[:, :-1]
         lengths, mean = facts.lexicon.lengths.view, facts.lexicon.mean_length
-        parts["words"] = _part(w.fact_words, bm25(counts, lengths, mean))
+        parts["words"] = np.float32(w.fact_words) * bm25(counts, lengths, mean)
         named = facts.named(frozenset(ask.terms.tolist()))
-        parts["named"] = _part(w.fact_named, named[facts.doc_row.view])
+        if named is not None:
+            parts["named"] = np.float32(w.fact_named) * named[facts.doc_row.view]
     return parts
 
 

@@ -78,18 +78,25 @@ class Facts(Table[MemoryRow]):
             weight = 1.0 / (1.0 + log2(len(found))) if found else 0.0
             self.entities[name] = np.array(found, np.int64), weight
 
-    def named(self, terms: frozenset[int]) -> NDArray[np.float32]:
-        """(rows,) in [0, 1]: how rare a name of the query occurs in the row.
+    def named(self, terms: frozenset[int]) -> NDArray[np.float32] | None:
+        """(rows,) in [0, 1]: how rare a name of the query occurs in the row. None when
+        the query has no name that is known.
 
         A name counts 1 / (1 + log2(rows it is in)), so that a name which is everywhere
         says little.
         """
+        names = [
+            name
+            for first in terms
+            for wanted, name in self._entity_terms.get(first, ())
+            if wanted <= terms
+        ]
+        if not names:
+            return None
         out = np.zeros(len(self.rows), np.float32)
-        for first in terms:
-            for wanted, name in self._entity_terms.get(first, ()):
-                if wanted <= terms:
-                    rows, weight = self.entities[name]
-                    out[rows] = np.maximum(out[rows], weight)
+        for name in names:
+            rows, weight = self.entities[name]
+            out[rows] = np.maximum(out[rows], weight)
         return out
 
     def chain(self, at: int) -> list[int]:

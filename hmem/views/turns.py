@@ -24,21 +24,24 @@ class Turns(Table[TurnRow]):
     def __init__(self, index: VectorIndex | None) -> None:
         super().__init__(index)
         self.observed, self.recorded = Grow(np.int64), Grow(np.int64)
-        self.job, self.speaker = Grow(np.int64), Grow(np.int32)
+        self.job, self.doc_speaker = Grow(np.int64), Grow(np.int32)
         self.speakers, self.speaker_terms = Labels(), [frozenset[int]()]
         self.before, self.after = Grow(np.int64), Grow(np.int64)
         self.window_norm = Grow(np.float32)
         self._last: dict[int, int] = {}
+        self._window_lengths: tuple[NDArray[np.float32], float] | None = None
 
     def append(self, rows: Sequence[TurnRow]) -> None:
         """Add new turns, in sequence order."""
         docs = self.append_rows(rows)
+        self._window_lengths = None
         self.observed.extend([r.observed_at for r in rows])
         self.recorded.extend([r.recorded_at for r in rows])
         self.job.extend([r.job for r in rows])
         self.agent.extend([self.agents.number(r.agent_id) for r in rows])
         self.session.extend([self.sessions.number(r.session_id) for r in rows])
-        self.speaker.extend([self._speaker(r) for r in rows])
+        speakers = [self._speaker(r) for r in rows]
+        self.doc_speaker.extend(np.repeat(speakers, [len(r.ends) for r in rows]))
         self.window_norm.extend(np.ones(len(docs)))
         self.before.extend(np.full(len(docs), -1))
         self.after.extend(np.full(len(docs), -1))
@@ -105,14 +108,34 @@ class Turns(Table[TurnRow]):
         out[np.searchsorted(needed, docs)] = vectors
         return out
 
+    def window_lengths(self) -> tuple[NDArray[np.float32], float]:
+        """(docs,) tokens of each window, and their mean."""
+        if self._window_lengths is None or len(self._window_lengths[0]) != self.docs:
+            padded = np.append(self.lexicon.lengths.view, np.float32(0))
+            lengths = self._around(padded)
+            self._window_lengths = lengths, float(lengths.mean()) or 1.0
+        return self._window_lengths
+
+    def window_counts(self, counts: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(terms, docs) term frequencies of the windows, from `lexicon.counts()`."""
+        return self._around(counts)
+
+    def _around(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Sums over windows of (..., docs + 1) values, the last of them zero."""
+        total = own.take(self.before.view, axis=-1)
+        total += own.take(self.after.view, axis=-1)
+        total += own[..., :-1]
+        return total
+
     def windows(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
         """(docs,) cosines of the windows, from `dense()` of the same query."""
-        total = own[:-1] + own[self.before.view] + own[self.after.view]
-        return np.asarray(total / self.window_norm.view, np.float32)
+        total = self._around(own)
+        total /= self.window_norm.view
+        return total
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        columns = (self.observed, self.recorded, self.job, self.speaker)
+        columns = (self.observed, self.recorded, self.job, self.doc_speaker)
         more = (self.before, self.after, self.window_norm)
         return super().nbytes + sum(c.nbytes for c in (*columns, *more))
