@@ -17,7 +17,9 @@ import time
 from argparse import Namespace
 from collections import Counter
 from contextlib import closing
+from itertools import count
 from pathlib import Path
+from typing import get_args
 
 from benchmarks_perf import floors
 from benchmarks_perf.floors import Json
@@ -25,6 +27,7 @@ from benchmarks_perf.kills_child import DIM, add, config, thing
 from benchmarks_perf.kills_parent import Child, Heard, start
 from hmem import AsyncMemory
 from hmem.protocols import Store
+from hmem.records import JobStatus
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
 
@@ -34,12 +37,14 @@ _NUMBER = re.compile(r"n(\d+-\d+-\d+-\d+)n")
 
 
 class Tally:
-    """What all rounds found. All but the first three must stay empty."""
+    """What all rounds found. The lists must stay empty."""
 
     def __init__(self) -> None:
         self.acknowledged = 0
         self.committed_not_acknowledged = 0
         self.sent_again = 0
+        self.plans_refused = 0
+        self.most_attempts = 0
         self.lost: list[str] = []
         self.doubled: list[str] = []
         self.half_stored: list[str] = []
@@ -79,6 +84,8 @@ async def check(folder: Path, heard: Heard, tally: Tally) -> None:
         before = await _stored(mem, users)
         cut_short = heard.tried - heard.acknowledged.keys()
         tally.acknowledged += len(heard.acknowledged)
+        tally.bad_exits += heard.bad_exits
+        tally.plans_refused += heard.plans_refused
         tally.committed_not_acknowledged += len(cut_short & before.keys())
         tally.lost += heard.acknowledged.keys() - before.keys()
         for number in sorted(cut_short):
@@ -93,7 +100,7 @@ async def check(folder: Path, heard: Heard, tally: Tally) -> None:
             wanted = 1 if thing(number).is_fact else 2
             if rows != wanted:
                 (tally.doubled if rows > wanted else tally.half_stored).append(number)
-        await _receipts(mem, heard, tally)
+        await _receipts(mem, store, heard, tally)
     integrity(folder, tally)
 
 
@@ -127,16 +134,19 @@ async def _vectors(store: Store, user: str, tally: Tally) -> None:
         tally.without_one_vector.append(f"{user}: {next(iter(odd))}")
 
 
-async def _receipts(mem: AsyncMemory, heard: Heard, tally: Tally) -> None:
+async def _receipts(mem: AsyncMemory, store: Store, heard: Heard, tally: Tally) -> None:
+    """Each acknowledged add's receipt is there, and its job ended well."""
     for number, (receipt, user) in heard.acknowledged.items():
+        job = await store.job(user, receipt)
         try:
-            found = await mem.receipt(receipt, user_id=user)
+            status = (await mem.receipt(receipt, user_id=user)).status
         except ValueError:
             tally.receipts_unreadable.append(number)
-        else:
-            if found.status != "done":
-                reason = (await found).reason if found.done else "no end"
-                tally.jobs_not_done.append(f"{number} is {found.status}: {reason}")
+            continue
+        assert job is not None
+        tally.most_attempts = max(tally.most_attempts, job.attempts)
+        if status != "done":
+            tally.jobs_not_done.append(f"{number} is {status}: {job.reason}")
 
 
 def integrity(folder: Path, tally: Tally) -> None:
@@ -169,33 +179,26 @@ async def one_round(folder: Path, wave: int, dice: random.Random, heard: Heard) 
 
 async def kills(folder: Path, options: Namespace) -> Json:
     """All rounds."""
-    seed = (
-        random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    )
-    dice, tally, killed, wave = random.Random(seed), Tally(), 0, 0
+    dice, tally, killed, wave = random.Random(options.seed), Tally(), 0, 0
     for _ in range(options.rounds):
         heard = Heard()
         for _ in range(2 if dice.random() < 0.25 else 1):
             wave += 1
             killed += await one_round(folder, wave, dice, heard)
-        tally.bad_exits += heard.bad_exits
         await check(folder, heard, tally)
-    return {"seed": seed, "rounds": options.rounds, "killed": killed} | tally.report()
+    return {"rounds": options.rounds, "killed": killed} | tally.report()
 
 
 async def rolling(folder: Path, options: Namespace) -> Json:
     """Four processes on one folder; every moment one of them is ended, by SIGTERM and by
     kill -9 in turn, and another takes its place. All read each other's receipts."""
-    seed = (
-        random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    )
-    dice, tally, heard = random.Random(seed), Tally(), Heard()
-    ends, restarts = time.monotonic() + options.rolling, 0
+    dice, tally, heard = random.Random(options.seed), Tally(), Heard()
+    ends, restarts, names = time.monotonic() + options.rolling, 0, count()
 
-    def fresh(slot: int) -> Child:
-        return start(folder, f"{slot}-{restarts}", heard, pause=0.02)
+    def fresh() -> Child:
+        return start(folder, f"0-{next(names)}", heard, pause=0.02)
 
-    children = [fresh(slot) for slot in range(ROLLING)]
+    children = [fresh() for _ in range(ROLLING)]
     while time.monotonic() < ends:
         await asyncio.gather(*(child.ready() for child in children))
         await asyncio.sleep(dice.uniform(0.1, 0.6))
@@ -209,23 +212,19 @@ async def rolling(folder: Path, options: Namespace) -> Json:
         else:
             children[slot].terminate()
         await children[slot].ended()
-        children[slot] = fresh(slot)
+        children[slot] = fresh()
     await asyncio.gather(*(child.ready() for child in children))
     for child in children:
         child.terminate()
     await asyncio.gather(*(child.ended() for child in children))
-    tally.bad_exits += heard.bad_exits
-    unreadable = [r for r, status in heard.seen if status not in _STATES]
+    states = get_args(JobStatus)
+    tally.receipts_unreadable += [r for r, found in heard.seen if found not in states]
     await check(folder, heard, tally)
-    asked = {"receipts_asked": len(heard.seen), "unreadable_elsewhere": len(unreadable)}
-    return (
-        {"seed": seed, "seconds": options.rolling, "restarts": restarts}
-        | asked
-        | (tally.report())
-    )
-
-
-_STATES = frozenset(("queued", "running", "done", "partial", "dead"))
+    return {
+        "seconds": options.rolling,
+        "restarts": restarts,
+        "receipts_asked_elsewhere": len(heard.seen),
+    } | tally.report()
 
 
 def main() -> None:
@@ -237,11 +236,14 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.rounds, options.rolling = 3, options.rolling and 5.0
+    if options.seed is None:
+        options.seed = random.SystemRandom().randrange(2**32)
     run = kills if options.rolling is None else rolling
     began = time.monotonic()
     with floors.workplace(options.folder) as folder:
         result = asyncio.run(run(folder / "store", options))
-    floors.report(result | {"took_s": round(time.monotonic() - began, 1)}, options)
+    took = round(time.monotonic() - began, 1)
+    floors.report({"seed": options.seed} | result | {"took_s": took}, options)
     raise SystemExit(0 if result["ok"] else 1)
 
 

@@ -1,24 +1,27 @@
 """A process that adds numbered things until it is killed: the victim of `kills`.
 
 It says, a line each and never buffered: `ready`; `try NUMBER` before an add; `ok NUMBER
-RECEIPT USER` when `add()` returned. It is asked `RECEIPT USER` and says `seen RECEIPT
+RECEIPT USER` when `add()` returned; `refused` when a plan was. It is asked `RECEIPT USER` and says `seen RECEIPT
 STATUS`. SIGTERM closes it properly.
 """
 
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from benchmarks_perf.floors import die_with_parent
 from hmem import AsyncMemory, Config, HmemError
+from hmem.protocols import Applied, WritePlan
+from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
 
 TASKS = 8
 SHARDS = 4
 LEASE = 0.5
+MAX_ATTEMPTS = 20  # a job can be in work at many kills and still be no poison
 DIM = 32
 
 
@@ -50,9 +53,9 @@ def thing(number: str) -> Thing:
     return Thing(number, f"w{wave}-u{int(task) % (TASKS // 2)}")
 
 
-def config(folder: str, *, worker: Any = "inline") -> Config:
+def config(folder: str) -> Config:
     """How every process opens the folder."""
-    return Config(path=folder, shards=SHARDS, lease=LEASE, worker=worker)
+    return Config(path=folder, shards=SHARDS, lease=LEASE, max_attempts=MAX_ATTEMPTS)
 
 
 async def add(mem: AsyncMemory, what: Thing) -> str:
@@ -65,6 +68,21 @@ async def add(mem: AsyncMemory, what: Thing) -> str:
         idempotency_key=what.number,
     )
     return receipt.id
+
+
+class Watched(EmbeddedStore):
+    """A store that tells when a plan came too late: its lease was somebody else's."""
+
+    def __init__(self, settings: Config, tell: Callable[[str], None]) -> None:
+        super().__init__(settings)
+        self._tell = tell
+
+    async def apply(self, user_id: str, plan: WritePlan) -> Applied:
+        """See `Store.apply`."""
+        applied = await super().apply(user_id, plan)
+        if applied.refused is not None:
+            self._tell("refused")
+        return applied
 
 
 class Victim:
@@ -86,7 +104,9 @@ class Victim:
         """Open, add and answer until SIGTERM."""
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-        async with AsyncMemory(config(folder), embedder=HashEmbedder(DIM)) as mem:
+        settings, embedder = config(folder), HashEmbedder(DIM)
+        store = Watched(settings, self._say)
+        async with AsyncMemory(settings, store=store, embedder=embedder) as mem:
             self._say("ready")
             tasks = [asyncio.create_task(self._add(mem, n)) for n in range(TASKS)]
             answering = asyncio.create_task(self._answer(mem))

@@ -26,6 +26,7 @@ class Heard:
         self.acknowledged: dict[str, tuple[str, str]] = {}
         self.seen: list[tuple[str, str]] = []
         self.bad_exits: list[str] = []
+        self.plans_refused = 0
 
 
 class Child:
@@ -66,6 +67,8 @@ class Child:
             self._heard.acknowledged[words[0]] = words[1], words[2]
         elif verb == "seen":
             self._heard.seen.append((words[0], words[1]))
+        elif verb == "refused":
+            self._heard.plans_refused += 1
 
     async def ready(self) -> None:
         """Until it is open."""

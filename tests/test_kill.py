@@ -40,7 +40,8 @@ def test_twenty_rounds_of_kills_lose_nothing_and_double_nothing() -> None:
 def test_rolling_restarts_of_four_processes_keep_every_receipt_readable() -> None:
     result = harness("--rolling", "5")
     assert result["wrong"] == {}, f"again with --seed {result['seed']}"
-    assert result["unreadable_elsewhere"] == 0
-    assert result["receipts_asked"] > 0
+    assert result["receipts_asked_elsewhere"] > 0
     assert result["restarts"] >= 2
     assert result["acknowledged"] > 50
+    # A lease is lost with its process, not to a process that is merely in a hurry.
+    assert result["plans_refused"] <= result["acknowledged"] / 100
