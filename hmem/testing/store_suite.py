@@ -26,6 +26,7 @@ from hmem.protocols import Store  # noqa: E402 - after the line above, or it is 
 from hmem.testing.store.accepting import AcceptTests  # noqa: E402
 from hmem.testing.store.applying import ApplyTests  # noqa: E402
 from hmem.testing.store.believing import BelievingTests  # noqa: E402
+from hmem.testing.store.crossing import CrossingTests  # noqa: E402
 from hmem.testing.store.ending import EraseTests, HouseTests, SpaceTests  # noqa: E402
 from hmem.testing.store.machine import HistoryTests  # noqa: E402
 from hmem.testing.store.queueing import ClaimTests  # noqa: E402
@@ -45,6 +46,7 @@ class StoreSuite(
     ClaimTests,
     JobTests,
     EraseTests,
+    CrossingTests,
     SpaceTests,
     HouseTests,
     HistoryTests,
