@@ -249,6 +249,17 @@ async def test_a_cancelled_wait_keeps_the_write_and_the_key_finds_it(
     assert len((await kept(store, "ana")).turns) == 2
 
 
+async def test_a_cancelled_wait_still_calls_a_worker(store: EmbeddedStore) -> None:
+    await store.accept("ana", quiet(turn("before")))
+    while await store.wait_for_work(0.0):
+        await store.claim(worker="w", lease=60, limit=1)
+    waits = asyncio.create_task(store.accept("ana", accept(turn("a"))))
+    await asyncio.sleep(0)
+    waits.cancel()
+    assert await store.wait_for_work(3) is True
+    assert len(await store.claim(worker="w", lease=60, limit=1)) == 1
+
+
 async def test_a_cancelled_claim_is_given_back(store: EmbeddedStore) -> None:
     done = await store.accept("ana", accept(turn("a")))
     waits = asyncio.create_task(store.claim(worker="w", lease=60, limit=1))

@@ -19,8 +19,8 @@ from hmem.config import Config
 from hmem.errors import CapacityError, QueueFullError
 from hmem.protocols import Accept, TurnRow
 from hmem.stores import keys, streams
+from hmem.stores.checkpoints import FRAME, wal_size
 from hmem.stores.embedded import EmbeddedStore
-from hmem.stores.shard import FRAME, wal_size
 from hmem.testing.store.making import (
     DONE,
     accept,

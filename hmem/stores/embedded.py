@@ -48,7 +48,8 @@ class EmbeddedStore:
 
     async def aclose(self) -> None:
         """See `Store.aclose`."""
-        await self._queue.drain()
+        if self._handle.usable:
+            await self._queue.drain()
         await self._handle.aclose()
 
     @property
@@ -68,12 +69,11 @@ class EmbeddedStore:
         handle = self._handle
         n = handle.shard_of(user_id)
         room = writes.Room(handle.config.queue_limit, handle.pool.queued_outside(n))
-        done = await handle.write(
-            n, lambda conn: writes.accept(conn, user_id, accept, room)
+        return await handle.write(
+            n,
+            lambda conn: writes.accept(conn, user_id, accept, room),
+            lambda done: done.created and done.status == "queued",
         )
-        if done.created and done.status == "queued":
-            handle.wakeups.tell(n)
-        return done
 
     async def delta(self, user_id: str, since: Mark | None = None) -> Delta | None:
         """See `Store.delta`."""
@@ -115,11 +115,11 @@ class EmbeddedStore:
     async def apply(self, user_id: str, plan: WritePlan) -> Applied:
         """See `Store.apply`."""
         n = self._handle.shard_of(user_id)
-        done, more = await self._handle.write(
-            n, lambda conn: plans.apply(conn, user_id, plan)
+        done, _ = await self._handle.write(
+            n,
+            lambda conn: plans.apply(conn, user_id, plan),
+            lambda done: done[1],
         )
-        if more:
-            self._handle.wakeups.tell(n)
         return done
 
     # ------------------------------------------------------------------ queue

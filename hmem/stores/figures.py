@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from hmem.errors import HmemError
 from hmem.stores import erase, jobs, rowcodec
+from hmem.stores.checkpoints import wal_size
 from hmem.stores.handle import Handle
-from hmem.stores.shard import wal_size
 
 # SQLite before this can corrupt a file when two connections checkpoint at one instant;
 # here every checkpoint happens under a lock of its shard.

@@ -10,15 +10,17 @@ from hmem.config import Config
 from hmem.errors import (
     ClosedError,
     ForkedError,
+    LifecycleError,
     NotOpenError,
     ReadOnlyStoreError,
     WrongLoopError,
 )
 from hmem.protocols import Clock
+from hmem.stores.checkpoints import FRAME
 from hmem.stores.folder import Folder, bucket
 from hmem.stores.pool import Pool
 from hmem.stores.schema import Pragmas
-from hmem.stores.shard import FRAME, Settings, Shard
+from hmem.stores.shard import Settings, Shard
 from hmem.stores.wakeups import Wakeups
 from hmem.times import to_micros
 
@@ -61,6 +63,7 @@ class Handle:
             ),
             checkpoint_pages=config.checkpoint_pages,
             separate_reader=self._separate_reader,
+            wake=lambda n: self.wakeups.tell(n),
             keep_receipts=lambda: self.now() - int(config.receipt_days * 86_400e6),
         )
         self.pool = Pool(lambda n: Shard(n, folder, settings), config.open_shards)
@@ -98,6 +101,15 @@ class Handle:
         """Raise what `folder` would raise."""
         _ = self.folder
 
+    @property
+    def usable(self) -> bool:
+        """Whether it is open, in this process and in this loop."""
+        try:
+            self.check()
+        except LifecycleError:
+            return False
+        return True
+
     def now(self) -> int:
         """Wall time in micros."""
         return to_micros(self._clock())
@@ -123,9 +135,15 @@ class Handle:
         async with self.pool.use(n) as shard:
             return await shard.read(fn)
 
-    async def write(self, n: int, fn: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `fn` in the next commit of shard `n`; durable when it returns."""
+    async def write(
+        self,
+        n: int,
+        fn: Callable[[sqlite3.Connection], T],
+        wakes: Callable[[T], bool] = lambda _: False,
+    ) -> T:
+        """Run `fn` in the next commit of shard `n`; durable when it returns. Workers are
+        called where `wakes` says so of the result."""
         if self.folder.read_only:
             raise ReadOnlyStoreError(f"{self.folder.path} is open for reading only")
         async with self.pool.use(n) as shard:
-            return await shard.write(fn)
+            return await shard.write(fn, wakes)

@@ -118,11 +118,9 @@ class Queue:
         n = self._handle.shard_of(claim.user_id)
         now, wait = self._handle.now(), int(delay * _SECOND)
         back = 0 if attempted else 1
-        done = await self._handle.write(
-            n, lambda conn: leases.release(conn, claim, now, wait, back)
+        await self._handle.write(
+            n, lambda conn: leases.release(conn, claim, now, wait, back), bool
         )
-        if done:
-            self._handle.wakeups.tell(n)
 
     async def wait(self, timeout: float) -> bool:
         """See `Store.wait_for_work`."""

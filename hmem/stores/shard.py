@@ -12,32 +12,42 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from hmem.errors import ClosedError, HmemError, ReadOnlyStoreError
+from hmem.errors import HmemError, ReadOnlyStoreError
 from hmem.stores import jobs
+from hmem.stores.checkpoints import checkpoint, truncate
+from hmem.stores.commits import (
+    Batch,
+    Function,
+    Outcomes,
+    Write,
+    answer,
+    in_commit,
+    in_read,
+)
 from hmem.stores.connection import ShardConnection
 from hmem.stores.faults import is_busy, translate
 from hmem.stores.folder import Folder
 from hmem.stores.schema import Pragmas, connect
 
 T = TypeVar("T")
-Function = Callable[[sqlite3.Connection], T]
 log = logging.getLogger("hmem.store")
 
 MAX_BATCH: Final = 512
 RUNNING: Final = 2
-FRAME: Final = 4096 + 24
 _PURGE_EVERY: Final = 64
 _PURGE_ROWS: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What all shards of a store share. `keep_receipts` gives the oldest to keep."""
+    """What all shards of a store share. `keep_receipts` gives the oldest to keep; `wake`
+    is told the shard where a commit left work to do."""
 
     pragmas: Pragmas
     checkpoint_pages: int
     separate_reader: bool
     keep_receipts: Callable[[], int]
+    wake: Callable[[int], None]
 
 
 class Slots:
@@ -50,14 +60,6 @@ class Slots:
 
 
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, Slots] = WeakKeyDictionary()
-
-
-@dataclass(slots=True)
-class Batch:
-    """What one commit did: a result or an error per function, in order."""
-
-    outcomes: list[tuple[Any, BaseException | None]]
-    queued: int = 0
 
 
 class Shard:
@@ -76,7 +78,7 @@ class Shard:
         self._opening = asyncio.Lock()
         self._writer: ShardConnection | None = None
         self._reader: ShardConnection | None = None
-        self._pending: list[tuple[Function[Any], asyncio.Future[Any]]] = []
+        self._pending: list[Write] = []
         self._committer: asyncio.Task[None] | None = None
         self._writes = 0
         self._pages_per_write = 8.0
@@ -99,7 +101,7 @@ class Shard:
         connection = await self._connection(write=self._shares)
         try:
             async with self._slots.read:
-                return await connection.run(partial(_in_read, fn))
+                return await connection.run(partial(in_read, fn))
         except sqlite3.Error as e:
             raise translate(e, self.path.name) from e
 
@@ -107,13 +109,15 @@ class Shard:
     def _shares(self) -> bool:
         return not self._settings.separate_reader and not self._folder.read_only
 
-    async def write(self, fn: Function[T]) -> T:
+    async def write(
+        self, fn: Function[T], wakes: Callable[[T], bool] = lambda _: False
+    ) -> T:
         """Run `fn` in the next commit. Durable when it returns. Cancelling the wait does
-        not cancel `fn`."""
+        not cancel `fn`, nor the call for workers if `wakes` says so of its result."""
         if self._folder.read_only:
             raise ReadOnlyStoreError("the store is open for reading only")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._pending.append((fn, future))
+        self._pending.append(Write(fn, future, wakes))
         if self._committer is None or self._committer.done():
             self._committer = asyncio.create_task(self._commit_all())
         return await future
@@ -161,11 +165,12 @@ class Shard:
         while self._pending:
             batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
             try:
-                done = await self._commit([fn for fn, _ in batch])
+                done = await self._commit([write.fn for write in batch])
             except asyncio.CancelledError:  # the loop ends
-                _answer(batch + self._pending, None)
+                answer(batch + self._pending, None)
                 raise
-            _answer(batch, done.outcomes)
+            if answer(batch, done.outcomes):
+                self._settings.wake(self.number)
             self._writes += len(batch)
             await asyncio.sleep(0)  # let those just answered add to the next commit
             await self._keep_house()
@@ -176,7 +181,7 @@ class Shard:
             connection = await self._connection(write=True)
             while True:
                 async with self._slots.write:
-                    batch = await connection.run(partial(_in_commit, fns))
+                    batch = await connection.run(partial(in_commit, fns))
                 if batch is not None:
                     self.queued = batch.queued
                     self.commits += 1
@@ -198,7 +203,7 @@ class Shard:
         self, fns: list[Function[Any]], error: HmemError, cause: BaseException | None
     ) -> Batch:
         """The same failure for all, each with an exception of its own."""
-        outcomes: list[tuple[Any, BaseException | None]] = []
+        outcomes: Outcomes = []
         for _ in fns:
             own = type(error)(*error.args)
             own.__cause__ = cause
@@ -230,14 +235,14 @@ class Shard:
         def purge(conn: sqlite3.Connection) -> int:
             return jobs.purge(conn, self._purged_to, before, _PURGE_ROWS)
 
-        batch = await writer.run(partial(_in_commit, [purge]))
+        batch = await writer.run(partial(in_commit, [purge]))
         if batch is not None and batch.outcomes[0][1] is None:
             self._purged_to = batch.outcomes[0][0]
 
     async def _checkpoint(self, writer: ShardConnection) -> None:
         """Move the WAL's pages into the file; cut it short when it has grown large."""
-        limit = 4 * self._settings.checkpoint_pages * FRAME
-        done = await writer.run(partial(_checkpoint, self._folder, self.number, limit))
+        limit = self._settings.pragmas.journal_limit
+        done = await writer.run(partial(checkpoint, self._folder, self.number, limit))
         if done is not None and done[1] > 0:
             seen = done[1] / max(self._writes, 1)
             self._pages_per_write = min(max(seen, 0.5), 200.0)
@@ -261,53 +266,6 @@ class Shard:
             await asyncio.sleep(0.02)
 
 
-def _answer(
-    batch: list[tuple[Function[Any], asyncio.Future[Any]]],
-    outcomes: list[tuple[Any, BaseException | None]] | None,
-) -> None:
-    """Tell those who wait. Without outcomes nobody knows whether it was committed."""
-    for at, (_, future) in enumerate(batch):
-        result, error = outcomes[at] if outcomes else (None, ClosedError("cut off"))
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-
-
-def wal_size(path: Path) -> int:
-    """Bytes of the shard's WAL. Never opens it: closing would drop SQLite's locks."""
-    try:
-        return Path(f"{path}-wal").stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def truncate(folder: Folder, n: int, conn: sqlite3.Connection) -> tuple[int, int, int]:
-    """Empty the WAL: (busy, pages in it, pages moved)."""
-    with folder.checkpoint_lock(n):
-        return _run_checkpoint(conn, "TRUNCATE")
-
-
-def _checkpoint(
-    folder: Folder, n: int, limit: int, conn: sqlite3.Connection
-) -> tuple[int, int, int] | None:
-    """Move what can be moved; cut the WAL short where it is larger than `limit` bytes.
-    None: another process is at it. Two checkpoints at one instant can corrupt a file
-    (SQLite 3.7.0 to 3.51.2), so each happens under the shard's lock."""
-    with folder.try_checkpoint_lock(n) as held:
-        if not held:
-            return None
-        large = wal_size(folder.shard_path(n)) > limit
-        return _run_checkpoint(conn, "TRUNCATE" if large else "PASSIVE")
-
-
-def _run_checkpoint(conn: sqlite3.Connection, mode: str) -> tuple[int, int, int]:
-    busy, pages, moved = conn.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-    return busy, pages, moved
-
-
 def _connect(
     folder: Folder,
     n: int,
@@ -317,53 +275,3 @@ def _connect(
     path = folder.shard_path(n) if folder.read_only else folder.create_shard(n)
     guard = partial(folder.checkpoint_lock, n)
     return connect(path, pragmas, guard, write=write, read_only=folder.read_only)
-
-
-def _in_read(fn: Function[T], conn: sqlite3.Connection) -> T:
-    conn.execute("BEGIN")
-    try:
-        return fn(conn)
-    finally:
-        if conn.in_transaction:
-            conn.execute("COMMIT")
-
-
-def _in_commit(fns: list[Function[Any]], conn: sqlite3.Connection) -> Batch | None:
-    """Run all in one transaction, each in a savepoint. None: another holds the lock.
-    Raises what made the whole transaction fail."""
-    try:
-        conn.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as e:
-        if is_busy(e):
-            return None
-        raise
-    try:
-        outcomes = [_guarded(fn, conn) for fn in fns]
-        queued = conn.execute("SELECT queued FROM queue").fetchone()[0]
-        conn.execute("COMMIT")
-    except BaseException:
-        if conn.in_transaction:
-            conn.execute("ROLLBACK")
-        raise
-    return Batch(outcomes, queued)
-
-
-def _guarded(
-    fn: Function[T], conn: sqlite3.Connection
-) -> tuple[T | None, BaseException | None]:
-    """One function's result, or its error with nothing of it left in the transaction."""
-    conn.execute("SAVEPOINT one")
-    try:
-        result = fn(conn)
-    except Exception as e:
-        if not conn.in_transaction:
-            raise  # SQLite gave up the whole transaction
-        conn.execute("ROLLBACK TO one")
-        conn.execute("RELEASE one")
-        if isinstance(e, sqlite3.Error):
-            wrapped = translate(e, "the shard")
-            wrapped.__cause__ = e
-            return None, wrapped
-        return None, e
-    conn.execute("RELEASE one")
-    return result, None
