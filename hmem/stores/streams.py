@@ -128,21 +128,23 @@ def vectors_since(
     conn: sqlite3.Connection, account: Account, kind: Kind, after: int
 ) -> list[VectorRows]:
     """The codes past the first `after` ones: one block per run of one space and codec."""
-    blocks: list[VectorRows] = []
+    runs: list[list[VectorRows]] = []
     for skip, columns in _later(conn, account, "vec", kind, after):
         codes = np.frombuffer(columns.body, np.uint8).reshape(len(columns.keys), -1)
-        new = VectorRows(
+        part = VectorRows(
             kind, columns.extra, columns.label, columns.keys[skip:], codes[skip:]
         )
-        last = blocks[-1] if blocks else None
-        if last and _alike(last, new):
-            blocks[-1] = last._replace(
-                keys=np.concatenate((last.keys, new.keys)),
-                codes=np.concatenate((last.codes, new.codes)),
-            )
+        if runs and _alike(runs[-1][0], part):
+            runs[-1].append(part)
         else:
-            blocks.append(new)
-    return blocks
+            runs.append([part])
+    return [
+        run[0]._replace(
+            keys=np.concatenate([part.keys for part in run]),
+            codes=np.concatenate([part.codes for part in run]),
+        )
+        for run in runs
+    ]
 
 
 def _alike(a: VectorRows, b: VectorRows) -> bool:
