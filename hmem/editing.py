@@ -1,7 +1,7 @@
 """Changing single facts by id: close, replace, tell the history. Each names its user;
 another user's id is an unknown id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from hmem.protocols import (
     NewMemory,
     Op,
     Outcome,
+    Space,
     TurnRow,
     VectorRows,
     WritePlan,
@@ -37,13 +38,20 @@ class Editor:
     """Edits facts of all users."""
 
     def __init__(
-        self, config: Config, *, parts: Parts, intake: Intake, clock: Clock
+        self,
+        config: Config,
+        *,
+        parts: Parts,
+        intake: Intake,
+        clock: Clock,
+        on_space: Callable[[Space], None] = lambda _: None,
     ) -> None:
         self._config = config
         self._parts = parts
         self._store = parts.store
         self._intake = intake
         self._clock = clock
+        self._on_space = on_space
 
     async def row(self, user_id: str, row_id: object) -> MemoryRow | TurnRow | None:
         """One row by public id."""
@@ -133,8 +141,8 @@ class Editor:
         )
 
     async def _vectors(self, memory: NewMemory) -> VectorRows | None:
-        embedder, space = self._parts.embedder, self._parts.space
-        if embedder is None or space is None:
+        embedder = self._parts.embedder
+        if embedder is None:
             return None
         texts = fact_texts(memory)
         try:
@@ -144,6 +152,10 @@ class Editor:
             raise EmbedderError(
                 "the embedder took too long; nothing was changed"
             ) from e
+        space = await self._store.adopt_space(embedder.model, vectors.shape[1])
+        self._on_space(space)
+        if (space.model, space.dim) != (embedder.model, vectors.shape[1]):
+            return None  # another process was first; a worker says what to do
         encoder = codec(self._config.stored)
         return VectorRows(
             kind="memory",

@@ -8,7 +8,6 @@ from hmem.admin import Admin
 from hmem.asking import read_ask, read_count, read_max_tokens
 from hmem.config import Config
 from hmem.deadline import deadline, read_timeout
-from hmem.errors import InputTypeError
 from hmem.opening import Opening
 from hmem.paging import MAX_LIMIT, read_kind, read_page
 from hmem.protocols import LLM, Clock, Embedder, MemoryRow, Reranker, Store
@@ -118,7 +117,13 @@ class AsyncMemory(Opening):
         return receipt
 
     async def update(
-        self, id: str, *, user_id: object, text: str, metadata: object = None
+        self,
+        id: str,
+        *,
+        user_id: object,
+        text: str,
+        metadata: object = None,
+        timeout: float | None = None,
     ) -> Memory:
         """Replace an open memory's text: a new memory supersedes it and keeps its other
         fields (`metadata`, where given, replaces the old). The old one stays as history.
@@ -127,7 +132,8 @@ class AsyncMemory(Opening):
         and EmbedderError, with nothing changed, when its vector cannot be had.
         """
         user = read_id(user_id, "user_id")
-        with self._life.call():
+        late = "the timeout ran out; the update may still come about"
+        with self._life.call(), deadline(timeout, late):
             editor = self._rooms.editor
             return await editor.update(user, id, text=text, metadata=metadata)
 
@@ -154,8 +160,6 @@ class AsyncMemory(Opening):
         `Config.receipt_days`.
         """
         user = read_id(user_id, "user_id")
-        if not isinstance(id, str):
-            raise InputTypeError(f"id must be a str, not {type(id).__name__}")
         with self._life.call():
             return await self._rooms.find_receipt(id, user)
 

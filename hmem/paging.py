@@ -59,28 +59,34 @@ async def read_page(
     at, after = (
         (kind or KINDS[0], 0) if cursor is None else read_cursor(cursor, user_id, kind)
     )
-    found: list[Memory | Episode] = []
+    found: list[MemoryRow | TurnRow] = []
+    where: str | None = None
     while True:
         # One row more than asked for says whether there is a next page.
         rows = await store.page(user_id, at, after=after, limit=limit - len(found) + 1)
-        for row in rows[: limit - len(found)]:
-            after = row.seq
-            found.append(await _record(user_id, row, pending))
-        if len(rows) and rows[-1].seq != after:
-            return Page(
-                rows=tuple(found), cursor=write_cursor(user_id, kind, at, after)
-            )
+        taken = rows[: limit - len(found)]
+        found += taken
+        after = taken[-1].seq if taken else after
+        if len(taken) < len(rows):
+            where = write_cursor(user_id, kind, at, after)
+            break
         if kind is not None or at == KINDS[-1]:
-            return Page(rows=tuple(found))
+            break
         at, after = KINDS[KINDS.index(at) + 1], 0
+    return Page(rows=await _records(user_id, found, pending), cursor=where)
 
 
-async def _record(
-    user_id: str, row: MemoryRow | TurnRow, pending: PendingJobs
-) -> Memory | Episode:
-    if isinstance(row, MemoryRow):
-        return memory_record(user_id, row)
-    return episode_record(user_id, row, pending=row.job in await pending())
+async def _records(
+    user_id: str, rows: list[MemoryRow | TurnRow], pending: PendingJobs
+) -> tuple[Memory | Episode, ...]:
+    any_turn = any(isinstance(row, TurnRow) for row in rows)
+    jobs = await pending() if any_turn else frozenset()
+    return tuple(
+        memory_record(user_id, row)
+        if isinstance(row, MemoryRow)
+        else episode_record(user_id, row, pending=row.job in jobs)
+        for row in rows
+    )
 
 
 def _sign(user_id: str, asked: Kind | None, body: bytes) -> bytes:

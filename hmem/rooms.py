@@ -8,7 +8,7 @@ from collections.abc import Callable
 import anyio
 
 from hmem.config import Config
-from hmem.editing import Editor
+from hmem.editing import Editor, read_row_id
 from hmem.errors import ConfigError, InputError
 from hmem.events import Events
 from hmem.ingest import Call, Intake
@@ -16,7 +16,7 @@ from hmem.lifecycle import Life
 from hmem.parts import Parts
 from hmem.process import Processor
 from hmem.protocols import Accepted, Clock, Embedder, Space, Store
-from hmem.receipts import FINAL, Bell, Receipt, unknown_receipt
+from hmem.receipts import FINAL, Bell, Receipt
 from hmem.records import AddResult, Erased, Skipped
 from hmem.retrieve import Retriever
 from hmem.worker import Worker
@@ -33,7 +33,13 @@ class Rooms:
         self.events = Events(config.on_event)
         self.bell = Bell(limit=config.queue_limit)
         self.intake = Intake(config, embedder=parts.embedder, clock=clock)
-        self.editor = Editor(config, parts=parts, intake=self.intake, clock=clock)
+        self.editor = Editor(
+            config,
+            parts=parts,
+            intake=self.intake,
+            clock=clock,
+            on_space=self.adopt,
+        )
         self.retriever = Retriever(
             config=config, store=parts.store, embedder=parts.embedder
         )
@@ -134,9 +140,7 @@ class Rooms:
 
     async def find_receipt(self, job_id: str, user_id: str) -> Receipt:
         """A receipt by its id. Raises InputError for an unknown and a foreign one."""
-        if not job_id:
-            raise unknown_receipt()
-        receipt = self.receipt(job_id, user_id)
+        receipt = self.receipt(read_row_id(job_id), user_id)
         await receipt.refresh()
         return receipt
 

@@ -141,10 +141,21 @@ class Scoped:
             user_id=self.scope.user_id, limit=limit, cursor=cursor, kind=kind
         )
 
-    async def update(self, id: str, *, text: str, metadata: object = None) -> Memory:
+    async def update(
+        self,
+        id: str,
+        *,
+        text: str,
+        metadata: object = None,
+        timeout: float | None = None,
+    ) -> Memory:
         """See `AsyncMemory.update`."""
         return await self._memory.update(
-            id, user_id=self.scope.user_id, text=text, metadata=metadata
+            id,
+            user_id=self.scope.user_id,
+            text=text,
+            metadata=metadata,
+            timeout=timeout,
         )
 
     async def delete(self, id: str) -> bool:

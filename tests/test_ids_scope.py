@@ -133,7 +133,7 @@ async def test_a_foreign_id_is_an_unknown_id(mem: AsyncMemory) -> None:
         with pytest.raises(InputError, match="no open memory of this user"):
             await mem.update(one, user_id="ana", text="Ana keeps bees")
     messages = []
-    for one in (receipt.id, unknown, theirs, ""):
+    for one in (receipt.id, unknown, theirs, "", "a\0b", "\ud800"):
         with pytest.raises(InputError) as e:
             await mem.receipt(one, user_id="ana")
         messages.append(str(e.value))

@@ -18,6 +18,7 @@ from hmem import (
     InputError,
     InputTypeError,
     Memory,
+    QueueFullError,
     TextTooLongError,
 )
 from hmem.testing.fakes import (
@@ -266,6 +267,34 @@ async def test_an_updated_memory_has_a_vector(mem: AsyncMemory) -> None:
     found = await mem.search("qqq", user_id="u", vector=vector, explain=True)
     assert found.hits[0].id == new.id
     assert found.hits[0].explain.get("dense", 0) > 0
+
+
+async def test_a_fact_updated_before_it_was_worked_on_has_a_vector(
+    config: Config,
+) -> None:
+    async with AsyncMemory(
+        replace(config, worker="off"), embedder=HashEmbedder()
+    ) as mem:
+        result = await mem.add(["zebra"], user_id="u", infer=False)
+        old = (await mem.get_all(user_id="u")).rows[0]
+        assert result.status == "queued"
+        new = await mem.update(old.id, user_id="u", text="walrus", timeout=5)
+        vector = HashEmbedder().vector("walrus")
+        found = await mem.search("qqq", user_id="u", vector=vector, explain=True)
+        assert found.hits[0].id == new.id
+        assert found.hits[0].explain.get("dense", 0) > 0
+
+
+async def test_a_full_queue_refuses_and_writes_nothing(config: Config) -> None:
+    full = replace(config, queue_limit=3, worker="off")
+    async with AsyncMemory(full, embedder=HashEmbedder()) as mem:
+        for n in range(3):
+            await mem.add(f"turn {n}", user_id="u")
+        with pytest.raises(QueueFullError) as e:
+            await mem.add("turn 3", user_id="u")
+        assert e.value.retryable
+        assert len(await mem.get_all(user_id="u")) == 3
+        assert await mem.admin.queued() == 3
 
 
 async def test_metadata_alone_can_be_updated(mem: AsyncMemory) -> None:

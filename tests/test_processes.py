@@ -184,6 +184,38 @@ asyncio.run(main())
         assert len(await mem.search("poison", user_id="bad")) == 1
 
 
+async def test_a_worker_process_gives_its_job_back_on_sigterm(config: Config) -> None:
+    async with AsyncMemory(
+        replace(config, worker="off"), embedder=HashEmbedder()
+    ) as off:
+        await off.add("hi", user_id="u")
+        script = """
+from hmem import register_embedder, run_worker
+class Slow(HangingEmbedder):
+    async def embed(self, texts, *, purpose="passage"):
+        print("working", flush=True)
+        return await super().embed(texts, purpose=purpose)
+def make(config):
+    return Slow()
+register_embedder("slow", "__main__:make")
+asyncio.run(run_worker(Config(path=sys.argv[1], embed="slow")))
+"""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", PRELUDE + script, str(config.folder)),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert await asyncio.wait_for(process.stdout.readline(), 15) == b"working\n"
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, errors = await asyncio.wait_for(process.communicate(), 10)
+        assert time.monotonic() - started < 2
+        assert process.returncode == 0, errors
+        claims = await off._rooms.parts.store.claim(worker="next", lease=9, limit=9)
+        assert [job.attempts for c in claims for job in c.jobs] == [1]
+
+
 async def test_a_search_finds_what_another_process_added(config: Config) -> None:
     async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
         await mem.add("first", user_id="u", wait=True)

@@ -202,10 +202,12 @@ async def test_closing_ends_all_waits(stack: AsyncExitStack, tmp_path: Path) -> 
     receipt = await mem.add("I keep bees", user_id="u")
     waits = [asyncio.create_task(receipt.result()), asyncio.create_task(mem.flush())]
     await asyncio.sleep(0.02)
-    await mem.aclose(timeout=0)
+    closing = asyncio.create_task(mem.aclose(timeout=2))
     for wait in waits:
         with pytest.raises(ClosedError):
-            await wait
+            await asyncio.wait_for(wait, 1)
+    assert not closing.done()
+    await closing
 
 
 async def test_one_key_is_one_job(stack: AsyncExitStack, tmp_path: Path) -> None:

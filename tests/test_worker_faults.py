@@ -234,8 +234,9 @@ async def test_many_failures_leave_nothing_behind(yard: Yard) -> None:
     assert len(asyncio.all_tasks()) < 10
 
 
-async def test_a_job_that_may_kill_its_worker_is_worked_on_alone(yard: Yard) -> None:
-    """Its process ended twice while it was in work with others."""
+async def test_jobs_that_may_kill_their_worker_are_worked_on_one_by_one(
+    yard: Yard,
+) -> None:
     together: list[int] = []
 
     async def script(texts: Sequence[str]) -> None:
@@ -245,8 +246,8 @@ async def test_a_job_that_may_kill_its_worker_is_worked_on_alone(yard: Yard) -> 
 
     embedder = ScriptedEmbedder(script)
     jobs = {f"u{n}": await yard.add(f"u{n}", f"suspect {n}") for n in range(3)}
-    for _ in range(2):  # claimed and never heard of again
-        await yard.store.claim(worker="dead", lease=0.001, limit=9)
+    for _ in range(2):
+        assert len(await yard.store.claim(worker="dead", lease=0.001, limit=9)) == 3
         await asyncio.sleep(0.01)
     others = {f"v{n}": await yard.add(f"v{n}", f"fine {n}") for n in range(9)}
     await yard.start(embedder)
@@ -254,3 +255,32 @@ async def test_a_job_that_may_kill_its_worker_is_worked_on_alone(yard: Yard) -> 
         assert (await yard.ended(user, job_id)).status == "done"
     assert together == [1, 1, 1]
     assert embedder.busy > 1
+
+
+async def test_a_suspect_waits_for_what_is_in_work(yard: Yard) -> None:
+    through = asyncio.Event()
+    seen: list[str] = []
+
+    async def script(texts: Sequence[str]) -> None:
+        seen.append(texts[0].split(": ")[1])
+        if "slow" in texts[0]:
+            await through.wait()
+
+    suspect = await yard.add("u", "suspect")
+    assert await yard.store.claim(worker="dead", lease=0.001, limit=9)
+    await asyncio.sleep(0.01)
+    assert await yard.store.claim(worker="dead", lease=0.3, limit=9)
+    slow = await yard.add("v", "slow")
+    await yard.start(ScriptedEmbedder(script))
+    await eventually(lambda: seen == ["slow"])
+    job = await yard.job("u", suspect)
+    assert job.attempts == 2
+    async with asyncio.timeout(5):
+        while (await yard.job("u", suspect)).attempts < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    assert seen == ["slow"]
+    through.set()
+    assert (await yard.ended("v", slow)).status == "done"
+    assert (await yard.ended("u", suspect)).status == "done"
+    assert seen == ["slow", "suspect"]
