@@ -16,6 +16,7 @@ from hmem.lifecycle import Life
 from hmem.parts import Parts
 from hmem.process import Processor
 from hmem.protocols import Accepted, Clock, Embedder, Space, Store
+from hmem.queries import RememberedQueries
 from hmem.receipts import FINAL, Bell, Receipt
 from hmem.records import AddResult, Erased, Skipped
 from hmem.retrieve import Retriever
@@ -40,8 +41,13 @@ class Rooms:
             clock=clock,
             on_space=self.adopt,
         )
+        self._queries = (
+            RememberedQueries(parts.embedder, config.query_cache)
+            if parts.embedder is not None
+            else None
+        )
         self.retriever = Retriever(
-            config=config, store=parts.store, embedder=parts.embedder
+            config=config, store=parts.store, embedder=self._queries
         )
         self.retriever.use_space(parts.space)
         self.worker = self._make_worker(config, clock)
@@ -85,6 +91,8 @@ class Rooms:
                 await self._end_worker()
             finally:
                 self.retriever.views.clear()
+                if self._queries is not None:
+                    await self._queries.aclose()
                 await self.parts.aclose()
 
     # ------------------------------------------------------------------- writing
@@ -172,6 +180,8 @@ class Rooms:
         """Destroy all of a user."""
         erased = await self.parts.store.erase_user(user_id)
         self.retriever.forget(user_id)
+        if self._queries is not None:
+            self._queries.forget()
         for job_id in [j for j, u in self.bell.expected.items() if u == user_id]:
             self.bell.ring(job_id)
         self.events("user_erased", rows=erased.total)

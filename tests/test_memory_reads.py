@@ -1,3 +1,4 @@
+import asyncio
 import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -159,6 +160,18 @@ async def test_a_callers_vector_stands_for_the_query(mem: AsyncMemory) -> None:
         found = await mem.search("zzz", user_id="u", vector=scaled)
         assert found.hits[0].id == turn.id
         assert found.degraded == ()
+
+
+async def test_a_query_is_embedded_once(config: Config) -> None:
+    embedder = HashEmbedder()
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        await mem.add("I keep bees", user_id="u", wait=True)
+        embedder.calls.clear()
+        many = [mem.search("bees", user_id="u") for _ in range(5)]
+        first, *rest = [r.hits for r in await asyncio.gather(*many)]
+        assert all(hits == first for hits in rest)
+        await mem.context("bees", user_id="u")
+        assert embedder.calls == [("bees",)]
 
 
 async def test_explain_adds_up_and_is_empty_unless_asked_for(mem: AsyncMemory) -> None:
