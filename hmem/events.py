@@ -1,4 +1,17 @@
-"""What happened, told to whoever listens; and loggers by room, never a user's text."""
+"""What happened, told to whoever listens; never a user's text.
+
+accepted          job_id, user_id
+job_done, job_partial, job_dead    job_id, user_id
+job_released      jobs, delay: given back, to be tried again or by others
+outage_started    reason           the embedder is down; once per outage
+outage_ended      seconds
+store_failed      error            the store fails; once until it works again
+store_recovered
+worker_error      error            a failure that nothing foresaw
+other_embedding_space              this process works on no jobs
+search_degraded   reasons
+user_erased       rows
+"""
 
 import logging
 from collections.abc import Callable, Mapping

@@ -344,6 +344,8 @@ class AsyncMemory(Opening):
             rooms = self._rooms
             await rooms.parts.look(rooms.adopt)
             result = await rooms.retriever.search(user, ask, embed_timeout=patience)
-        if not rooms.parts.degraded:
+        degraded = (*rooms.parts.degraded, *result.degraded)
+        if not degraded:
             return result
-        return replace(result, degraded=(*rooms.parts.degraded, *result.degraded))
+        rooms.events("search_degraded", reasons=degraded)
+        return replace(result, degraded=degraded)

@@ -58,6 +58,23 @@ async def test_an_embedder_that_fails_or_hangs_degrades_the_search(
         assert found.degraded == ("embedder_failed",)
 
 
+async def test_a_degraded_search_is_told(config: Config) -> None:
+    told: list[tuple[str, ...]] = []
+
+    def listen(name: str, data: Any) -> None:
+        if name == "search_degraded":
+            told.append(data["reasons"])
+
+    embedder = FailingEmbedder(times=0)
+    config = replace(config, on_event=listen)
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        await mem.add("I keep bees", user_id="u", wait=True)
+        await mem.search("bees", user_id="u")
+        embedder.times = None
+        await mem.search("more bees", user_id="u")
+    assert told == [("embedder_failed",)]
+
+
 async def test_a_read_past_its_deadline_raises(config: Config) -> None:
     async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
         await mem.add("I keep bees", user_id="u", wait=True)

@@ -1,9 +1,12 @@
+import contextlib
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hmem.config import Config
 from hmem.errors import BadTimeError, InputError, InputTypeError, TextTooLongError
@@ -82,6 +85,45 @@ def test_other_shapes_are_refused_by_type(given: object) -> None:
 def test_a_generator_is_refused_rather_than_consumed() -> None:
     with pytest.raises(InputTypeError):
         read(user(str(n)) for n in range(3))
+
+
+KEYS = [
+    *("role", "content", "type", "text", "name", "id", "timestamp", "metadata"),
+    *("tool_calls", "function", "tool_call_id", "audio", "refusal", "image_url"),
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(KEYS),
+            inner
+            | st.sampled_from(["user", "assistant", "tool", "system", "image_url"]),
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(JSON, st.sampled_from(["user", "assistant", "tool", "system"]))
+def test_whatever_comes_is_read_or_refused_by_an_input_error(
+    anything: object, role: str
+) -> None:
+    for said in (anything, [anything], {"role": role, "content": anything}):
+        try:
+            found = read(said)
+        except InputError:
+            continue
+        for message in found.messages:
+            assert message.text.strip()
+            message.text.encode()
+        assert all(skip.reason for skip in found.skipped)
+    with contextlib.suppress(InputError):
+        items(anything)
+    with contextlib.suppress(InputError):
+        json.dumps(dict(read_metadata(anything)), allow_nan=False)
 
 
 # ------------------------------------------------------------------------ content
