@@ -18,6 +18,7 @@ from hmem.stores import wakeups
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.store.making import DONE, accept, add, plan, turn
 from hmem.testing.store.view import kept
+from hmem.times import to_micros
 
 WRITER = """
 import asyncio, sys
@@ -263,3 +264,24 @@ async def test_jobs_of_one_claim_do_not_die_with_the_one_that_kills(
     assert "4 times" in str(dead.reason)
     await store.aclose()
     assert json.dumps(dead.reason)
+
+
+async def test_a_claim_that_waited_for_the_lock_takes_no_lease_made_meanwhile(
+    tmp_path: Path,
+) -> None:
+    store = EmbeddedStore(Config(path=tmp_path, shards=1))
+    await store.open()
+    await store.accept("ana", accept(turn("a")))
+    path = tmp_path / "shard-00.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waits = asyncio.create_task(store.claim(worker="w", lease=60, limit=1))
+        await asyncio.sleep(1.2)
+        now = to_micros(datetime.now(UTC))
+        other.execute(
+            "UPDATE users SET token = token + 1, hold_from = ?, hold_until = ?",
+            (now, now + 60_000_000),
+        )
+        other.execute("COMMIT")
+    assert await waits == []
+    await store.aclose()

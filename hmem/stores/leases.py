@@ -5,7 +5,7 @@ user's token changes whenever a hold ends, so that an old claim is worth nothing
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +24,7 @@ from hmem.stores.rowcodec import (
 )
 
 MAX_JOBS: Final = 64
+SLACK: Final = 1_000_000  # a clock that steps back by less is no reason to lapse
 MAX_ROWS: Final = 256
 TRIED: Final = "tried {} times without an end: its worker failed or was lost each time"
 _JOB: Final = "id, attempts, session, turns, n_turns, items, n_items, reply, created"
@@ -37,9 +38,13 @@ def _free(account: Account) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claiming:
-    """The terms of a claim. Times in micros."""
+    """The terms of a claim. Times in micros.
 
-    now: int
+    `clock` is read inside the transaction: a moment taken before it, while another
+    process leased, would make that lease look as if it began in the future.
+    """
+
+    clock: Callable[[], int]
     lease: int
     limit: int
     worker: str
@@ -71,7 +76,7 @@ def head(conn: sqlite3.Connection, now: int) -> Head:
     ).fetchall()
     over = conn.execute(
         f"SELECT max(work, 1), coalesce(due, 0) FROM users WHERE {_OVER}",  # noqa: S608
-        (now, now),
+        (now, now + SLACK),
     ).fetchall()
     first = min(free + over, default=None)
     return Head(first, None if first else _next_due(conn))
@@ -85,23 +90,24 @@ def _next_due(conn: sqlite3.Connection) -> int | None:
 
 def claim(conn: sqlite3.Connection, terms: Claiming) -> Found:
     """Lease the users' next jobs who wait longest."""
-    _lapse(conn, terms)
+    now = terms.clock()
+    _lapse(conn, terms, now)
     rows = conn.execute(
         "SELECT user_id FROM users WHERE work > 0 AND hold_from IS NULL"
         " ORDER BY work, due LIMIT ?",
         (terms.limit + 1,),
     ).fetchall()
-    leased = [_lease(conn, user_id, terms) for (user_id,) in rows[: terms.limit]]
+    leased = [_lease(conn, user_id, terms, now) for (user_id,) in rows[: terms.limit]]
     claims = [claim for claim in leased if claim is not None]
     return Found(claims, len(rows) > terms.limit, _next_due(conn))
 
 
-def _lapse(conn: sqlite3.Connection, terms: Claiming) -> None:
+def _lapse(conn: sqlite3.Connection, terms: Claiming, now: int) -> None:
     """Free users whose lease or delay is over. One that starts in the future is over too:
     the clock was set back, and it would end too late."""
     over = conn.execute(
         f"SELECT user_id FROM users WHERE {_OVER}",  # noqa: S608
-        (terms.now, terms.now),
+        (now, now + SLACK),
     ).fetchall()
     for (user_id,) in over:
         account = accounts.find(conn, user_id)
@@ -109,7 +115,7 @@ def _lapse(conn: sqlite3.Connection, terms: Claiming) -> None:
         _requeue(conn, account)
         _free(account)
         account.token += 1
-        _bury(conn, account, terms)
+        _bury(conn, account, terms, now)
         settle(conn, account)
         account.save(conn)
 
@@ -133,11 +139,13 @@ def _requeue(conn: sqlite3.Connection, account: Account, back: int = 0) -> None:
         )
 
 
-def _lease(conn: sqlite3.Connection, user_id: str, terms: Claiming) -> Claim | None:
+def _lease(
+    conn: sqlite3.Connection, user_id: str, terms: Claiming, now: int
+) -> Claim | None:
     """Lease a free user's next jobs. None if all of them had been tried too often."""
     account = accounts.find(conn, user_id)
     assert account is not None
-    _bury(conn, account, terms)
+    _bury(conn, account, terms, now)
     if account.work == IDLE:
         account.save(conn)
         return None
@@ -147,7 +155,7 @@ def _lease(conn: sqlite3.Connection, user_id: str, terms: Claiming) -> Claim | N
         [(job[0],) for job in chosen],
     )
     account.token += 1
-    account.hold_from, account.hold_until = terms.now, terms.now + terms.lease
+    account.hold_from, account.hold_until = now, now + terms.lease
     account.holder = terms.worker
     account.save(conn)
     return Claim(
@@ -158,7 +166,9 @@ def _lease(conn: sqlite3.Connection, user_id: str, terms: Claiming) -> Claim | N
     )
 
 
-def _bury(conn: sqlite3.Connection, account: Account, terms: Claiming) -> None:
+def _bury(
+    conn: sqlite3.Connection, account: Account, terms: Claiming, now: int
+) -> None:
     """End the queued jobs that were tried too often. They are the oldest ones: nothing
     younger is tried before them."""
     dead = [
@@ -171,7 +181,7 @@ def _bury(conn: sqlite3.Connection, account: Account, terms: Claiming) -> None:
         if attempts >= terms.max_attempts
     ]
     for key, attempts in dead:
-        jobs.end(conn, key, "dead", TRIED.format(attempts), terms.now)
+        jobs.end(conn, key, "dead", TRIED.format(attempts), now)
     if dead:
         jobs.count_ended(conn, len(dead))
         account.generation += 1
@@ -227,18 +237,25 @@ def holds(account: Account | None, claim: Claim) -> bool:
     )
 
 
-def renew(conn: sqlite3.Connection, claim: Claim, now: int, lease: int) -> bool:
+def renew(
+    conn: sqlite3.Connection, claim: Claim, clock: Callable[[], int], lease: int
+) -> bool:
     """Extend the lease, if it was not lost."""
     account = accounts.find(conn, claim.user_id)
     if account is None or not holds(account, claim):
         return False
+    now = clock()
     account.hold_from, account.hold_until = now, now + lease
     account.save(conn)
     return True
 
 
 def release(
-    conn: sqlite3.Connection, claim: Claim, now: int, delay: int, back: int
+    conn: sqlite3.Connection,
+    claim: Claim,
+    clock: Callable[[], int],
+    delay: int,
+    back: int,
 ) -> bool:
     """Give the jobs back. `back`: attempts to take back. False if the lease was lost."""
     account = accounts.find(conn, claim.user_id)
@@ -247,6 +264,7 @@ def release(
     _requeue(conn, account, back)
     _free(account)
     if delay > 0:
+        now = clock()
         account.hold_from, account.hold_until = now, now + delay
     account.token += 1
     settle(conn, account)

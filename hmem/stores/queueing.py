@@ -53,7 +53,7 @@ class Queue:
                 self._handle.wakeups.later(waiting[at:])
                 break
             terms = leases.Claiming(
-                now=self._handle.now(),
+                clock=self._handle.now,
                 lease=lease,
                 limit=limit - len(claims),
                 worker=worker,
@@ -105,21 +105,21 @@ class Queue:
     async def renew(self, claim: Claim, lease: float) -> bool:
         """See `Store.renew`."""
         n = self._handle.shard_of(claim.user_id)
-        now, length = self._handle.now(), int(lease * _SECOND)
+        clock, length = self._handle.now, int(lease * _SECOND)
         held = await self._handle.write(
-            n, lambda conn: leases.renew(conn, claim, now, length)
+            n, lambda conn: leases.renew(conn, claim, clock, length)
         )
         if held:
-            self._handle.wakeups.end(n, more=False, next_due=now + length)
+            self._handle.wakeups.end(n, more=False, next_due=clock() + length)
         return held
 
     async def release(self, claim: Claim, *, delay: float, attempted: bool) -> None:
         """See `Store.release`."""
         n = self._handle.shard_of(claim.user_id)
-        now, wait = self._handle.now(), int(delay * _SECOND)
+        clock, wait = self._handle.now, int(delay * _SECOND)
         back = 0 if attempted else 1
         await self._handle.write(
-            n, lambda conn: leases.release(conn, claim, now, wait, back), bool
+            n, lambda conn: leases.release(conn, claim, clock, wait, back), bool
         )
 
     async def wait(self, timeout: float) -> bool:
