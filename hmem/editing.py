@@ -174,7 +174,12 @@ def read_row_id(value: object) -> str:
 
 
 def events_of(chain: Sequence[MemoryRow]) -> list[HistoryEvent]:
-    """The events that a chain's rows tell, in the order they were recorded."""
+    """The events that a chain's rows tell, in the order they were recorded.
+
+    A clock that was set back does not turn that order round: nothing is told before the
+    row that it happens to, nor before what was stored earlier.
+    """
+    stored = _never_back(chain)
     found: list[tuple[int, int, HistoryEvent]] = []
 
     def note(
@@ -188,7 +193,9 @@ def events_of(chain: Sequence[MemoryRow]) -> list[HistoryEvent]:
             made = HistoryEvent(
                 event=event, id=row.id, at=from_micros(at), text=row.text, by=by
             )
-            found.append((at, rank, made))
+            found.append(
+                (max(at, stored[row.id], stored.get(by or "", at)), rank, made)
+            )
 
     for n, row in enumerate(chain):
         note(row, "ADD", row.recorded_at, 2 * n)
@@ -199,3 +206,13 @@ def events_of(chain: Sequence[MemoryRow]) -> list[HistoryEvent]:
             note(row, "CLOSE", closed, 2 * n + 1)
         note(row, "FORGET", row.forgotten_at, 2 * n + 1)
     return [event for _, _, event in sorted(found, key=lambda entry: entry[:2])]
+
+
+def _never_back(chain: Sequence[MemoryRow]) -> dict[str, int]:
+    """When each row was stored, by a clock that only goes forward."""
+    stored: dict[str, int] = {}
+    latest = 0
+    for n, row in enumerate(sorted(chain, key=lambda row: row.seq)):
+        latest = max(latest, row.recorded_at) if n else row.recorded_at
+        stored[row.id] = latest
+    return stored

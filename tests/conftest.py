@@ -6,7 +6,7 @@ import pytest
 
 from hmem.embed.weights import HOW_TO_GET_IT, find_weights
 
-KEPT = {"HMEM_MINILM_DIR"}
+KEPT = {"HMEM_MINILM_DIR", "HMEM_LONG"}
 
 
 def pytest_configure(config: pytest.Config) -> None:

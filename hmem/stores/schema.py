@@ -1,6 +1,7 @@
 """The tables of a shard, its pragmas, and how an older file becomes a newer one."""
 
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -133,7 +134,8 @@ def _open(
         "&immutable=1" if immutable else ""
     )
     connection = sqlite3.connect(
-        f"file:{quote(str(path))}{mode}",
+        # Bytes: a name that this locale cannot spell has no other form.
+        f"file:{quote(os.fsencode(path))}{mode}",
         uri=True,
         timeout=busy,
         isolation_level=None,
