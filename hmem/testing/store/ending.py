@@ -144,6 +144,12 @@ class EraseTests:
         view = await kept(world.store, "ana")
         assert [r.text for r in view.turns.values()] == ["anew"]
         assert (view.memories, view.codes) == ({}, {})
+        (new,) = await self._claims(world, "ana")
+        assert not await world.store.renew(claim, 60)
+        await world.store.release(claim)
+        assert await world.store.renew(new, 60)
+        done = await world.store.apply("ana", plan(claim=new, end=DONE))
+        assert done.refused is None
 
     async def test_a_plan_of_an_erased_incarnation_is_refused(
         self, world: World

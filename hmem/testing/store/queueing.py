@@ -125,15 +125,18 @@ class ClaimTests:
         assert served == set(users)
 
     async def test_live_adds_go_before_imports(self, world: World) -> None:
-        for user in ("old 1", "old 2", "old 3"):
+        old = [f"old {n}" for n in range(8)]
+        for user in old:
             await world.store.accept(user, accept(turn("x"), priority="import"))
-        await world.store.accept("ana", accept(turn("x")))
+        live = ["ana", "ben", "dan"]
+        for user in live:
+            await world.store.accept(user, accept(turn("x"), at=9))
         order = []
-        for _ in range(4):
+        for _ in old + live:
             (claim,) = await world.store.claim(worker="w", lease=LONG, limit=1)
             order.append(claim.user_id)
-        assert order[0] == "ana"
-        assert sorted(order[1:]) == ["old 1", "old 2", "old 3"]
+        assert sorted(order[:3]) == live
+        assert sorted(order[3:]) == old
 
     async def test_a_users_live_add_goes_before_the_users_imports(
         self, world: World

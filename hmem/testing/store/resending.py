@@ -89,6 +89,12 @@ class ResendTests:
             "ana", accept(*map(turn, "abc"), session="s2", resend=True)
         )
         assert len(done.turns) == 3
+        sent = [turn("c", message_id="x1"), turn("d", message_id="x2")]
+        for session in ("s3", "s4"):
+            done = await world.store.accept(
+                "ana", accept(*sent, session=session, resend=True)
+            )
+            assert len(done.turns) == 2
 
     async def test_another_users_session_holds_nothing_of_it(
         self, world: World
