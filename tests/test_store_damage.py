@@ -166,6 +166,17 @@ async def test_a_row_with_damaged_metadata_loads_without_it_and_is_counted(
     assert (await store.health())["damaged_metadata"] == counted + 1
 
 
+async def test_a_text_that_is_no_text_is_damage_and_is_not_quoted(
+    store: EmbeddedStore, tmp_path: Path
+) -> None:
+    await store.accept(USERS[0], quiet(turn("a"), turn("b")))
+    sql = "UPDATE episodes SET text = CAST(x'736563726574ff' AS TEXT) WHERE text = 'a'"
+    behind(tmp_path, 0, sql)
+    with pytest.raises(DamagedStoreError) as caught:
+        await store.delta(USERS[0])
+    assert "secret" not in str(caught.value)
+
+
 # --------------------------------------------------------------------------- versions
 
 
@@ -366,6 +377,7 @@ def test_each_error_of_sqlite_has_its_own(code_: int, error: type[StoreError]) -
     found = translate(raised, "shard-01.db")
     assert type(found) is error
     assert "shard-01.db" in str(found)
+    assert "secret" not in str(found), "SQLite's text may quote a row"
 
 
 # ----------------------------------------------------------------------------- erasing

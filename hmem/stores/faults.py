@@ -34,7 +34,7 @@ def translate(error: sqlite3.Error, where: str) -> StoreError:
         return ReadOnlyStoreError(f"{where} cannot be written")
     if primary in (11, 26) or (code == 0 and "decode" in str(error)):
         return DamagedStoreError(
-            f"{where} is damaged ({error}); other shards go on. Restore it from a backup"
+            f"{where} is damaged; other shards go on. Restore it from a backup"
         )
     if primary == 14:
         return StoreError(f"{where} cannot be opened: check its rights and open files")
