@@ -25,6 +25,7 @@ class Queue:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
+        self._heads: dict[int, tuple[int, int]] = {}  # seen waiting, not claimed yet
         self._returning: set[asyncio.Task[None]] = set()
 
     async def claim(self, *, worker: str, lease: float, limit: int) -> list[Claim]:
@@ -47,11 +48,10 @@ class Queue:
 
     async def _claim(self, worker: str, lease: int, limit: int) -> list[Claim]:
         claims: list[Claim] = []
-        waiting = await self._waiting()
-        for at, n in enumerate(waiting):
-            if len(claims) >= limit:
-                self._handle.wakeups.later(waiting[at:])
-                break
+        await self._look()
+        while self._heads and len(claims) < limit:
+            n = min(self._heads, key=self._heads.__getitem__)
+            head = self._heads.pop(n)
             terms = leases.Claiming(
                 clock=self._handle.now,
                 lease=lease,
@@ -62,21 +62,23 @@ class Queue:
             try:
                 claims += await self._claim_in(n, terms)
             except StoreError:
-                self._handle.wakeups.later(waiting[at:])
+                self._heads.setdefault(n, head)
                 if not claims:
                     raise
                 break
         return claims
 
-    async def _waiting(self) -> list[int]:
-        """The shards with work, the one whose user waits longest first. Of one alone
-        nothing need be known."""
+    async def _look(self) -> None:
+        """Learn who waits longest in each shard that may have changed since the last
+        look, and in no other: a claim costs what is new, not what waits. Of one shard
+        alone nothing need be known."""
         shards = self._handle.wakeups.candidates()
         for n in shards:
             self._handle.wakeups.begin(n)
-        if len(shards) == 1:
-            return shards
-        heads: list[tuple[tuple[int, int], int]] = []
+            self._heads.pop(n, None)
+        if len(shards) == 1 and not self._heads:
+            self._heads[shards[0]] = (0, 0)
+            return
         for at, n in enumerate(shards):
             try:
                 found = await self._handle.read(
@@ -86,12 +88,12 @@ class Queue:
                 # The others go on; this one is looked at again at the next sweep.
                 log.error("no jobs are claimed from shard %s: %s", n, e)
             except StoreError:
-                self._handle.wakeups.later(shards[at:] + [n for _, n in heads])
+                self._handle.wakeups.later(shards[at:])
                 raise
             else:
                 self._handle.wakeups.end(n, more=False, next_due=found.next_due)
-                heads += [(found.first, n)] if found.first is not None else []
-        return [n for _, n in sorted(heads)]
+                if found.first is not None:
+                    self._heads[n] = found.first
 
     async def _claim_in(self, n: int, terms: leases.Claiming) -> list[Claim]:
         try:
@@ -125,7 +127,7 @@ class Queue:
     async def wait(self, timeout: float) -> bool:
         """See `Store.wait_for_work`."""
         self._handle.check()
-        return await self._handle.wakeups.wait(timeout)
+        return bool(self._heads) or await self._handle.wakeups.wait(timeout)
 
     async def drain(self) -> None:
         """Wait until nothing is being given back."""
