@@ -11,9 +11,10 @@ import anyio.to_thread
 from hmem.backends import make_embedder, make_store
 from hmem.budget import warm
 from hmem.config import Config
-from hmem.errors import EmbeddingSpaceError
+from hmem.errors import EmbeddingSpaceError, UnknownBackendError
 from hmem.process import other_space
 from hmem.protocols import Embedder, Space, Store
+from hmem.vectors import codec
 
 log = logging.getLogger("hmem.memory")
 _LOOK_AGAIN = 0.25
@@ -40,6 +41,7 @@ class Parts:
     ) -> "Parts":
         """Open the store, load the embedder, see that they fit. Raises what the store
         raises, ConfigErrors, and EmbeddingSpaceError unless `allow_degraded`."""
+        check_names(config)
         store = make_store(config) if store is None else store
         await store.open()
         owned: Embedder | None = None
@@ -103,6 +105,14 @@ class Parts:
         finally:
             if self.owned is not None:
                 await self.owned.aclose()
+
+
+def check_names(config: Config) -> None:
+    """Raises UnknownBackendError for a codec that is not there."""
+    try:
+        codec(config.stored)
+    except UnknownBackendError as e:
+        raise UnknownBackendError(f"Config.stored (HMEM_STORED): {e}") from e
 
 
 def check_space(space: Space | None, embedder: Embedder | None) -> None:

@@ -1,6 +1,7 @@
 """How vectors are stored. A name stands for its bytes for ever: a new layout, a new name.
 
-A codec carries `recall_floor`: the recall@10 that its codes keep against exact search.
+A codec carries `recall_floor`: the recall@10 that its codes keep against exact search. One
+whose rows lie further than a little from what was encoded also carries `cosine_floor`.
 """
 
 import math
@@ -9,9 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.errors import BadVectorError, DamagedStoreError, UnknownBackendError
+from hmem.errors import DamagedStoreError, UnknownBackendError
 from hmem.protocols import VectorCodec
-from hmem.vectors.units import matrix, unit
+from hmem.vectors.turboquant import (
+    TurboQuant2Codec,
+    TurboQuant4Codec,
+    TurboQuant35Codec,
+)
+from hmem.vectors.units import checked, peaked, unit
 
 
 class Float32Codec:
@@ -63,15 +69,26 @@ class Int8Codec:
 
     def decode(self, codes: NDArray[np.uint8], dim: int) -> NDArray[np.float32]:
         """(n, dim + 4) -> (n, dim), unit rows. Raises DamagedStoreError."""
-        rows = checked(codes, self.row_bytes(dim))
-        scales = rows[:, dim:].copy().view("<f4")[:, 0].astype(np.float32)
-        # A row with one code at 127 is 127 long at least, 127 sqrt(dim) at most.
-        low, high = 0.999 / (127.0 * math.sqrt(dim)), 1.001 / 127.0
-        if not ((scales > low) & (scales < high)).all():
-            raise DamagedStoreError("a stored int8 vector has an impossible scale")
-        out = rows[:, :dim].view(np.int8).astype(np.float32)
+        steps, scales = int8_parts(codes, dim)
+        out = steps.astype(np.float32)
         out *= scales[:, None]
         return out
+
+
+def int8_parts(
+    codes: NDArray[np.uint8], dim: int
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """(n, dim + 4) of the int8 codec -> (n, dim) codes and (n,) scales, new arrays.
+
+    Raises DamagedStoreError.
+    """
+    rows = checked(codes, dim + 4)
+    scales = rows[:, dim:].copy().view("<f4")[:, 0].astype(np.float32, copy=False)
+    # A row with one code at 127 is 127 long at least, 127 sqrt(dim) at most.
+    low, high = 0.999 / (127.0 * math.sqrt(dim)), 1.001 / 127.0
+    if not ((scales > low) & (scales < high)).all():
+        raise DamagedStoreError("a stored int8 vector has an impossible scale")
+    return rows[:, :dim].view(np.int8).copy(), scales
 
 
 def quantise(vectors: Any) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -79,11 +96,7 @@ def quantise(vectors: Any) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
 
     Depends on each row's direction alone. Raises BadVectorError.
     """
-    rows = matrix(vectors)
-    peaks = np.abs(rows).max(axis=1, initial=0.0)
-    if not (np.isfinite(peaks).all() and (peaks > 0.0).all()):
-        raise BadVectorError("a vector has NaN, Inf or no length; embed the text again")
-    steps = rows / peaks[:, None]
+    steps = peaked(vectors)
     steps *= 127.0
     codes = np.rint(steps, out=steps).astype(np.int8)
     # Sums of whole numbers are exact, whatever the order: every machine and every batch
@@ -93,16 +106,13 @@ def quantise(vectors: Any) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     return codes, (1.0 / lengths).astype(np.float32)
 
 
-def checked(codes: NDArray[np.uint8], row_bytes: int) -> NDArray[np.uint8]:
-    """`codes` as a contiguous (n, row_bytes) array. Raises DamagedStoreError."""
-    if codes.dtype != np.uint8 or codes.ndim != 2 or codes.shape[1] != row_bytes:
-        raise DamagedStoreError(
-            f"stored vectors are of shape {codes.shape}, not (n, {row_bytes}) bytes"
-        )
-    return np.ascontiguousarray(codes)
-
-
-CODECS: dict[str, type[VectorCodec]] = {"float32": Float32Codec, "int8": Int8Codec}
+CODECS: dict[str, type[VectorCodec]] = {
+    "float32": Float32Codec,
+    "int8": Int8Codec,
+    "turboquant:2": TurboQuant2Codec,
+    "turboquant:3.5": TurboQuant35Codec,
+    "turboquant:4": TurboQuant4Codec,
+}
 
 
 def codec(name: str) -> VectorCodec:

@@ -1,4 +1,4 @@
-"""Unit vectors: the one door through which vectors come in."""
+"""The one door through which vectors and their codes come in."""
 
 import math
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.errors import BadVectorError
+from hmem.errors import BadVectorError, DamagedStoreError
 
 _LOW, _HIGH = 1e-12, 1e12  # squared lengths that float32 can sum without losing range
 
@@ -50,6 +50,28 @@ def matrix(vectors: Any, *, dim: int | None = None) -> NDArray[np.floating[Any]]
     if dim is not None and rows.shape[1] != dim:
         raise BadVectorError(f"vectors have {rows.shape[1]} dimensions, not {dim}")
     return np.ascontiguousarray(rows)
+
+
+def peaked(vectors: Any) -> NDArray[np.floating[Any]]:
+    """(n, d) -> a new (n, d) array, each row over its largest component's size.
+
+    Exact to the last bit on every machine. Raises BadVectorError.
+    """
+    rows = matrix(vectors)
+    peaks = np.abs(rows).max(axis=1, initial=0.0)
+    if not (np.isfinite(peaks).all() and (peaks > 0.0).all()):
+        raise BadVectorError("a vector has NaN, Inf or no length; embed the text again")
+    out: NDArray[np.floating[Any]] = rows / peaks[:, None]
+    return out
+
+
+def checked(codes: NDArray[np.uint8], row_bytes: int) -> NDArray[np.uint8]:
+    """`codes` as a contiguous (n, row_bytes) array. Raises DamagedStoreError."""
+    if codes.dtype != np.uint8 or codes.ndim != 2 or codes.shape[1] != row_bytes:
+        raise DamagedStoreError(
+            f"stored vectors are of shape {codes.shape}, not (n, {row_bytes}) bytes"
+        )
+    return np.ascontiguousarray(codes)
 
 
 def _unit_wide(rows: NDArray[np.float64]) -> NDArray[np.float64]:
