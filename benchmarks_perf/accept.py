@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks_perf import floors
-from benchmarks_perf.floors import Json, Lists, clock, ms, percentile, ratio, us
+from benchmarks_perf.floors import (
+    Json,
+    Lists,
+    clock,
+    medians,
+    ms,
+    percentile,
+    ratio,
+    us,
+)
 from benchmarks_perf.inside import connection, hop
 from benchmarks_perf.people import DIM, Writer
 from hmem import AsyncMemory, Config
@@ -28,13 +37,13 @@ from hmem.ingest import Intake
 from hmem.protocols import Accept
 from hmem.saying import read_call
 from hmem.scope import scope_of
+from hmem.stores import writes
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
 from hmem.times import utc_now
 
 ADDERS = 100
 Rounds = list[list[dict[str, str]]]
-PLAIN = 1.0
 LEVELS: tuple[Durability, ...] = ("full", "normal")
 
 
@@ -122,8 +131,7 @@ async def many_adders(
                 else:
                     took[level].clear()  # the first opens the shards
     return {
-        level: {name: _median(runs, name) for name in runs[0]} | {"ms": ms(took[level])}
-        for level, runs in found.items()
+        level: medians(runs) | {"ms": ms(took[level])} for level, runs in found.items()
     }
 
 
@@ -143,15 +151,9 @@ async def _burst(place: Place, said: Rounds, took: list[float]) -> Json:
     }
 
 
-def _median(runs: list[Json], name: str) -> float:
-    return round(percentile([run[name] for run in runs], 50), 1)
-
-
 async def parts(folder: Path, n: int) -> Json:
     """What an accept is made of, step by step, in microseconds of the one thread that
     does it: reading the call, cutting and tokenising, and the store's own function."""
-    from hmem.stores import writes  # noqa: PLC0415 - the one look inside
-
     place = Place(folder / "parts", shards=1, durability="normal", embedder=False)
     intake = Intake(place.mem.config, embedder=None, clock=utc_now)
     t = Lists()

@@ -60,6 +60,13 @@ def ratio(a: Sequence[float], b: Sequence[float]) -> float:
     return round(percentile(a, 50) / percentile(b, 50), 2)
 
 
+def medians(runs: Sequence[Json]) -> Json:
+    """The median of each figure over several runs."""
+    return {
+        name: round(percentile([run[name] for run in runs], 50), 1) for name in runs[0]
+    }
+
+
 @contextmanager
 def timed(into: list[float]) -> Iterator[None]:
     """Append how long the body took."""

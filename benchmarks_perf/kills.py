@@ -32,7 +32,6 @@ from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
 
 PROCESSES, ROLLING = 2, 4
-DRAIN = 30.0
 _NUMBER = re.compile(r"n(\d+-\d+-\d+-\d+)n")
 
 
@@ -66,7 +65,7 @@ class Tally:
 
 async def work_off(mem: AsyncMemory, tally: Tally) -> None:
     """Until no job is left. Leases of the dead lapse first."""
-    until = time.monotonic() + DRAIN
+    until = time.monotonic() + 30.0
     while await mem.admin.queued():
         if time.monotonic() > until:
             tally.jobs_not_done.append(f"{await mem.admin.queued()} are left")
