@@ -38,10 +38,7 @@ BAD_ROWS: dict[str, list[float]] = {
 
 
 class VectorCodecSuite:
-    """Subclass it and provide a `codec` fixture.
-
-    `cosine_floor` is the cosine between a row and what its code decodes to.
-    """
+    """Subclass it and provide a `codec` fixture."""
 
     recall_floor: float = 1.0
     cosine_floor: float = 0.9998
@@ -56,7 +53,7 @@ class VectorCodecSuite:
         return float(getattr(codec, "recall_floor", self.recall_floor))
 
     def nearness(self, codec: VectorCodec) -> float:
-        """The cosine to what was encoded that this codec declares."""
+        """The cosine of decoded rows to the encoded ones that this codec declares."""
         return float(getattr(codec, "cosine_floor", self.cosine_floor))
 
     @pytest.mark.parametrize("dim", [1, 3, 8, 384, 769])
