@@ -7,8 +7,17 @@ comes back must be the same. HMEM_LONG=1 runs the long form.
 import asyncio
 import os
 import re
+import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+)
+from contextlib import closing
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -25,7 +34,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from hmem import AsyncMemory, Config, HmemError, Receipt
+from hmem import AsyncMemory, CapacityError, Config, HmemError, Memory, Receipt
+from hmem.stores.keys import SEQ_MAX, UID_MAX
 from hmem.testing.fakes import FrozenClock, HashEmbedder
 
 LONG = bool(os.environ.get("HMEM_LONG"))
@@ -120,6 +130,12 @@ class Place:
     async def close(self) -> None:
         await self.mem.aclose(timeout=0)
         await self.warm.aclose(timeout=0)
+
+    async def job(self, user: str, receipt: Receipt) -> tuple[str, ...]:
+        """The ids of the rows that the receipt's call made, without waiting for work."""
+        job = await self.mem._rooms.parts.store.job(user, receipt.id)
+        assert job is not None
+        return (*job.turns, *job.added)
 
     async def work(self) -> None:
         async with self.memory(worker="inline"):
@@ -471,3 +487,166 @@ def test_no_step_shows_a_user_anything_of_another() -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+# ------------------------------------------------- who came, went and came again
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    made = Place(tmp_path / "m", FrozenClock())
+    await made.open()
+    yield made
+    await made.close()
+
+
+NEAR = "UPDATE users SET {} WHERE user_id = 'bo'"
+
+
+def counters(place: Place, sql: str, *args: object) -> None:
+    """Change a counter in the file behind everybody's back."""
+    (path,) = place.config.folder.glob("*.db")
+    with closing(sqlite3.connect(path)) as conn, conn:
+        assert conn.execute(sql, args).rowcount > 0
+
+
+async def all_of(mem: AsyncMemory, user: str) -> list[str]:
+    """Texts of a user, by listing and by searching; they must agree."""
+    rows = [row.text for row in await mem.get_all(user_id=user, limit=1000)]
+    hits = (await mem.search("word", user_id=user, k=1000)).hits
+    assert sorted(hit.text for hit in hits) == sorted(rows)
+    return rows
+
+
+async def test_a_user_who_comes_back_meets_nothing_of_before(place: Place) -> None:
+    """Erased and recreated again and again, beside a warm view that missed the erasure."""
+    seen: set[str] = set()
+    for n in range(40):
+        user, next_one = f"u{n % 3}", f"u{(n + 1) % 3}"
+        said = [f"word {n} {m}" for m in range(1 + n % 4)]
+        # Now fewer, now as many rows as before: a view cannot tell by the counts.
+        receipt = await place.mem.add(said, user_id=user, infer=False)
+        turns = await place.mem.add(f"word of {n}", user_id=user)
+        result = await place.job(user, receipt)
+        ids = {*result, receipt.id, turns.id}
+        assert not ids & seen
+        seen |= ids
+        for mem in (place.warm, place.mem):
+            assert await all_of(mem, user) == [*said, f"word of {n}"]
+            assert await all_of(mem, next_one) == []
+        if n % 2:
+            await place.mem.delete_user(user)
+            await place.mem.add(["word again"], user_id=user, infer=False)
+            assert await all_of(place.warm, user) == ["word again"]
+            assert await place.warm.get(result[0], user_id=user) is None
+            await place.warm.delete_user(user)
+            assert await all_of(place.mem, user) == []
+        else:
+            await place.warm.delete_user(user)
+
+
+async def test_a_job_that_waits_marks_nobody_elses_turn(place: Place) -> None:
+    for n in range(3):
+        await place.mem.add(f"word {n}", user_id="ana")
+    await place.work()
+    await place.mem.add("word 3", user_id="ana")
+    for n in range(3):
+        await place.mem.add(f"word {n}", user_id="bo")
+    for mem in (place.mem, place.warm):
+        found = await mem.search("word", user_id="ana")
+        assert [hit.text for hit in found if hit.pending] == ["word 3"]
+        assert found.pending == 1
+        rows: list[Any] = list(await mem.get_all(user_id="ana"))
+        assert [row.pending for row in rows] == [False, False, False, True]
+
+
+async def test_user_numbers_at_their_end_touch_nobody_who_is_there(
+    place: Place,
+) -> None:
+    counters(
+        place, "UPDATE sqlite_sequence SET seq = ? WHERE name = 'users'", UID_MAX - 2
+    )
+    for user in ("ana", "bo"):
+        await place.mem.add([f"word of {user}"], user_id=user, infer=False)
+    for _ in range(2):
+        with pytest.raises(CapacityError):
+            await place.mem.add("word", user_id="late")
+        assert await all_of(place.warm, "late") == []
+        await place.mem.delete_user("ana")  # her number is not given again
+        with pytest.raises(CapacityError):
+            await place.mem.add("word", user_id="ana")
+    await place.mem.add("word two", user_id="bo")
+    for mem in (place.mem, place.warm):
+        assert await all_of(mem, "ana") == []
+        assert await all_of(mem, "bo") == ["word of bo", "word two"]
+
+
+@pytest.mark.parametrize("counter", ["memory_seq", "turn_seq", "job_seq", "label_seq"])
+async def test_a_sequence_at_its_end_stops_one_user_before_anything_is_written(
+    place: Place, counter: str
+) -> None:
+    users = ("ana", "bo", "cy")  # neighbours in one shard
+    for user in users:
+        await place.mem.add([f"word of {user}"], user_id=user, infer=False)
+        await place.mem.add(f"word by {user}", user_id=user, session_id="s")
+        await all_of(place.warm, user)
+    kept = {user: await dump(place.mem, user) for user in users}
+    counters(place, NEAR.format(f"{counter} = {SEQ_MAX - 2}"))
+
+    async def both(n: int) -> None:
+        mem, bound = place.mem, place.mem.scoped(user_id="bo", session_id=f"s{n}")
+        await bound.add(f"word turn {n}")
+        await mem.add([f"word fact {n}"], user_id="bo", infer=False)
+
+    last: list[str] = []
+    refused = None
+    for n in range(9):
+        last = await dump(place.mem, "bo")
+        refused = await outcome(both(n))
+        if refused is not None:
+            break
+    assert isinstance(refused, CapacityError)
+    bo = await dump(place.mem, "bo")
+    assert set(kept["bo"]) <= set(bo)
+    assert len(bo) - len(last) <= 1  # the one that fitted before the one that did not
+    assert len(bo) > len(kept["bo"])
+    for mem in (place.mem, place.warm):
+        assert len(await all_of(mem, "bo")) == len(bo)
+        for user in ("ana", "cy"):
+            await all_of(mem, user)
+            assert await dump(mem, user) == kept[user]
+    await place.mem.add("word more", user_id="cy")
+    await place.warm.delete_user("bo")
+    assert await all_of(place.mem, "bo") == []
+    await both(1)  # a new bo starts anew
+    assert len(await all_of(place.warm, "bo")) == 2
+    assert await dump(place.warm, "ana") == kept["ana"]
+    await place.work()
+    assert len(await dump(place.mem, "cy")) == len(kept["cy"]) + 1
+
+
+async def test_a_whole_life_at_the_end_of_every_counter(place: Place) -> None:
+    """Everything a user can do works on the last numbers, and stays that user's."""
+    for user in ("ana", "bo", "cy"):
+        await place.mem.add([f"word of {user}"], user_id=user, infer=False)
+    near = SEQ_MAX - 6
+    names = ("memory_seq", "turn_seq", "job_seq", "label_seq", "history_seq")
+    counters(place, NEAR.format(", ".join(f"{n} = {near}" for n in names)))
+    receipt = await place.mem.add(["word one", "word two"], user_id="bo", infer=False)
+    await place.work()
+    one, two = (await receipt.result(timeout=5)).added
+    newer = await place.mem.update(one, user_id="bo", text="word three")
+    assert await place.mem.delete(two, user_id="bo")
+    await place.mem.add("word said", user_id="bo", session_id="s", agent_id="a")
+    await place.work()
+    for mem in (place.mem, place.warm):
+        assert await all_of(mem, "bo") == ["word of bo", "word three", "word said"]
+        assert await all_of(mem, "ana") == ["word of ana"]
+        assert await all_of(mem, "cy") == ["word of cy"]
+        old = await mem.get(one, user_id="bo")
+        assert isinstance(old, Memory)
+        assert old.superseded_by == newer.id
+        assert [e.event for e in await mem.history(one, user_id="bo")] == [
+            *("ADD", "SUPERSEDE", "ADD")
+        ]
+        assert await outcome(mem.get(one, user_id="cy")) is None

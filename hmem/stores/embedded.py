@@ -147,13 +147,13 @@ class EmbeddedStore:
         return await self._handle.read(n, lambda conn: jobs.job(conn, user_id, job_id))
 
     async def queued(self, user_id: str | None = None) -> int:
-        """See `Store.queued`."""
+        """See `Store.queued`. Of all users: those in shards that can be read."""
         self._handle.check()
-        shards = self._handle.existing()
-        if user_id is not None:
-            shards = [n for n in shards if n == self._handle.shard_of(user_id)]
         count = partial(jobs.queued, user_id=user_id)
-        return sum([await self._handle.read(n, count) for n in shards])
+        if user_id is not None:
+            n = self._handle.known(user_id)
+            return 0 if n is None else await self._handle.read(n, count)
+        return await figures.queued(self._handle)
 
     async def wait_for_work(self, timeout: float) -> bool:
         """See `Store.wait_for_work`."""

@@ -6,11 +6,15 @@ from typing import Final
 from hmem.errors import (
     DamagedStoreError,
     DiskFullError,
+    ForeignFolderError,
+    NewerFormatError,
     ReadOnlyStoreError,
     StoreBusyError,
     StoreError,
 )
 
+UNREADABLE: Final = (DamagedStoreError, ForeignFolderError, NewerFormatError)
+"""A shard that stays unreadable: what spans all shards goes on without it."""
 _IOERR: Final = 10
 # Extended codes of an I/O error that a full disk or a quota causes: write, fsync, the
 # folder's fsync, truncate, and growing or mapping the shared-memory file.

@@ -1,29 +1,38 @@
 """What the store says of itself: counts, bytes, and what is wrong."""
 
+import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from hmem.errors import HmemError
 from hmem.stores import erase, jobs, rowcodec
 from hmem.stores.checkpoints import wal_size
+from hmem.stores.faults import UNREADABLE
 from hmem.stores.handle import Handle
 
+log = logging.getLogger("hmem.store")
 # SQLite before this can corrupt a file when two connections checkpoint at one instant;
 # here every checkpoint happens under a lock of its shard.
 WAL_RESET_FIXED: Final = (3, 51, 3)
 
 
 async def stats(handle: Handle) -> Mapping[str, Any]:
-    """Counts over all users. Reads every shard."""
+    """Counts over all users. Reads every shard; `unreadable` names those left out."""
     folder, shards = handle.folder, handle.existing()
     rows: Counter[str] = Counter()
     by_status: Counter[str] = Counter()
     by_table: Counter[str] = Counter()
+    unreadable: list[str] = []
     for n in shards:
-        found = await handle.read(n, erase.counts)
+        try:
+            found = await handle.read(n, erase.counts)
+        except UNREADABLE:  # `health` says what is wrong with it
+            unreadable.append(folder.shard_path(n).name)
+            continue
         rows.update(found[0])
         by_status.update(found[1])
         by_table.update(found[2])
@@ -37,9 +46,21 @@ async def stats(handle: Handle) -> Mapping[str, Any]:
         "bytes_by_table": dict(by_table),
         "shards": folder.shards,
         "files": len(shards),
+        "unreadable": unreadable,
         "open_shards": len(handle.pool.open),
         "damaged_metadata": rowcodec.damaged_metadata,
     }
+
+
+async def queued(handle: Handle) -> int:
+    """Jobs of all users that have not ended; shards that cannot be read are left out."""
+    count, total = partial(jobs.queued, user_id=None), 0
+    for n in handle.existing():
+        try:
+            total += await handle.read(n, count)
+        except UNREADABLE as e:
+            log.warning("jobs in shard %s are not counted: %s", n, e)
+    return total
 
 
 def _size(path: Path) -> int:

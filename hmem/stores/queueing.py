@@ -4,20 +4,14 @@ import asyncio
 import logging
 from typing import Final
 
-from hmem.errors import (
-    DamagedStoreError,
-    ForeignFolderError,
-    HmemError,
-    NewerFormatError,
-    StoreError,
-)
+from hmem.errors import HmemError, StoreError
 from hmem.protocols import Claim
 from hmem.stores import leases
+from hmem.stores.faults import UNREADABLE
 from hmem.stores.handle import Handle
 
 log = logging.getLogger("hmem.store")
 _SECOND: Final = 1_000_000
-_UNREADABLE: Final = (DamagedStoreError, ForeignFolderError, NewerFormatError)
 
 
 class Queue:
@@ -84,7 +78,7 @@ class Queue:
                 found = await self._handle.read(
                     n, lambda conn: leases.head(conn, self._handle.now())
                 )
-            except _UNREADABLE as e:
+            except UNREADABLE as e:
                 # The others go on; this one is looked at again at the next sweep.
                 log.error("no jobs are claimed from shard %s: %s", n, e)
             except StoreError:
@@ -98,7 +92,7 @@ class Queue:
     async def _claim_in(self, n: int, terms: leases.Claiming) -> list[Claim]:
         try:
             found = await self._handle.write(n, lambda conn: leases.claim(conn, terms))
-        except _UNREADABLE as e:
+        except UNREADABLE as e:
             log.error("no jobs are claimed from shard %s: %s", n, e)
             return []
         self._handle.wakeups.end(n, more=found.more, next_due=found.next_due)
