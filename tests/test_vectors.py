@@ -14,6 +14,7 @@ from hmem.errors import (
     UnknownBackendError,
 )
 from hmem.protocols import ScoresAll, VectorCodec
+from hmem.testing.extras import or_skip
 from hmem.testing.vector_suites import (
     MakeIndex,
     VectorCodecSuite,
@@ -44,6 +45,7 @@ class TestEveryCodec(VectorCodecSuite):
 class TestEveryIndex(VectorIndexSuite):
     @pytest.fixture(params=sorted(INDEXES))
     def make_index(self, request: pytest.FixtureRequest) -> MakeIndex:
+        or_skip(lambda: index(request.param, 1))
         return lambda dim: index(request.param, dim)
 
 
@@ -122,10 +124,10 @@ def test_a_wrong_count_of_ids_and_a_wrong_mask_are_refused() -> None:
 def test_names_are_looked_up_and_unknown_ones_named() -> None:
     with pytest.raises(UnknownBackendError, match="float32, int8"):
         codec("int7")
-    with pytest.raises(UnknownBackendError, match="auto, float32, int8"):
+    with pytest.raises(UnknownBackendError, match=r"auto, .*float32, int8"):
         index("faiss", 8)
     assert all(codec(name).name == name for name in CODECS)
-    assert type(index("auto", 8, expect=10)) is INDEXES[auto(8, expect=10)]
+    assert type(index("auto", 8, expect=10)) is INDEXES[auto(8, expect=10)].load()
     assert Config().stored in CODECS
     assert Config().vectors == "auto"
     with pytest.raises(InputError):
@@ -133,8 +135,8 @@ def test_names_are_looked_up_and_unknown_ones_named() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(INDEXES))
-def test_the_plain_indexes_score_everything(name: str) -> None:
-    assert isinstance(index(name, 8), ScoresAll)
+def test_every_index_scores_everything(name: str) -> None:
+    assert isinstance(or_skip(lambda: index(name, 8)), ScoresAll)
     assert "expect" in inspect.signature(index).parameters
 
 

@@ -1,4 +1,4 @@
-"""Plain numpy indexes: exact scans, for users of the usual size.
+"""Plain indexes: exact scans, for users of the usual size.
 
 An index carries `recall_floor` (recall@10 against exact search) and `score_tolerance` (how
 far a score may lie from the true cosine).
@@ -10,26 +10,33 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.errors import InputError, UnknownBackendError
-from hmem.protocols import VectorIndex
-from hmem.vectors.codecs import quantise
-from hmem.vectors.slots import Columns, Ids, Slots, Snapshot, as_ids
+from hmem.errors import InputError
+from hmem.vectors.codecs import codec, int8_parts, quantise
+from hmem.vectors.simd import Asked, Int8s, asked, best_dots, fine, rough
+from hmem.vectors.slots import Columns, Ids, Slots, Snapshot, as_ids, room_for
 from hmem.vectors.units import unit, unit_query
 
 Scores = NDArray[np.float32]
 _SORT_ALL = 800  # measured: below, sorting everything beats partitioning first
 _NEAR = np.float32(2e-6)  # more than BLAS's rounding differs between equal rows
-_BLOCK = 256  # rows widened at a time: their floats stay in the second-level cache
+ROUGH = np.float32(
+    1.5
+)  # times a query's scale: what half its bits may be off (5 sigma)
 
 
-class _ScanIndex(ABC):
+class ScanIndex(ABC):
     """The contract over `Slots`; a subclass says how rows are kept and scored."""
+
+    name: ClassVar[str]
+    recall_floor: ClassVar[float]
+    score_tolerance: ClassVar[float]
 
     def __init__(self, dim: int) -> None:
         if dim < 1:
             raise InputError("an index needs a dimension of 1 or more")
         self.dim = dim
-        self._slots = Slots(self._pack(np.empty((0, dim), np.float32)))
+        empty = self._pack(np.empty((0, dim), np.float32))
+        self._slots = Slots(empty, room=self._room)
 
     def add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
         """(n,) and (n, dim); normalised here; an id that is present is replaced.
@@ -37,13 +44,19 @@ class _ScanIndex(ABC):
         Nothing is added when a vector is bad: BadVectorError.
         """
         numbers, rows = as_ids(ids), unit(vectors, dim=self.dim)
-        if numbers.size != rows.shape[0]:
-            raise InputError(f"{numbers.size} ids for {rows.shape[0]} vectors")
-        self._slots.put(numbers, self._pack(rows))
+        _same_count(numbers, rows)
+        self._put(numbers, self._pack(rows))
+
+    def add_codes(self, ids: Ids, codes: NDArray[np.uint8], codec_name: str) -> None:
+        """Like `add`, of rows as the codec of that name stored them: at most decoded, and
+        not even that where the index keeps the same codes. DamagedStoreError."""
+        numbers = as_ids(ids)
+        _same_count(numbers, codes)
+        self._put(numbers, self._unpack(codes, codec_name))
 
     def remove(self, ids: Ids) -> int:
         """How many were removed; unknown ids are ignored."""
-        return self._slots.drop(as_ids(ids))
+        return self._drop(as_ids(ids))
 
     def search(
         self,
@@ -90,6 +103,20 @@ class _ScanIndex(ABC):
     def __len__(self) -> int:
         return len(self._slots)
 
+    def _room(self, like: NDArray[Any], n: int) -> NDArray[Any]:
+        """Where n rows of a column are kept."""
+        return room_for(like, n)
+
+    def _put(self, ids: Ids, columns: Columns) -> None:
+        self._slots.put(ids, columns)
+
+    def _drop(self, ids: Ids) -> int:
+        return len(self._slots.drop(ids).gone)
+
+    def _unpack(self, codes: NDArray[np.uint8], codec_name: str) -> Columns:
+        """Stored codes as the columns kept; decoded rows are unit rows."""
+        return self._pack(codec(codec_name).decode(codes, self.dim))
+
     @abstractmethod
     def _pack(self, rows: NDArray[np.float32]) -> Columns:
         """Unit rows as the columns kept."""
@@ -105,32 +132,18 @@ class _ScanIndex(ABC):
         """Every slot's cosine."""
         ...
 
+    @abstractmethod
     def _best(
         self, now: Snapshot, query: NDArray[np.float32], k: int, allowed: Any
     ) -> tuple[Scores, Ids]:
-        scores, live = self._scan(now, query), now.n
-        if allowed is not None:
-            mask = _mask(now.ids[: now.n], allowed)
-            live = int(np.count_nonzero(mask))
-            scores = np.where(mask, scores, np.float32(-np.inf))
-        k = min(k, live)
-        if k < 1:
-            return np.empty(0, np.float32), np.empty(0, np.uint64)
-        order = _leading(scores, min(k + 1, live))
-        top = scores[order]
-        if top.size > 1 and (top[:-1] - top[1:]).min() <= _NEAR:
-            # BLAS rounds equal rows differently by where they lie: score what is this
-            # close again, row by row, so that ties are ties.
-            order = np.flatnonzero(scores >= top[k - 1] - _NEAR)
-            top = np.add.reduce(self._rows(now, order) * query, axis=1)
-            best = np.lexsort((now.ids[order], -top))
-            order, top = order[best], top[best]
-        return top[:k], now.ids[order[:k]]
+        """The k best slots' scores and ids."""
+        ...
 
 
-class Float32Index(_ScanIndex):
+class Float32Index(ScanIndex):
     """`float32`: unit rows as they are."""
 
+    name: ClassVar[str] = "float32"
     recall_floor: ClassVar[float] = 1.0
     score_tolerance: ClassVar[float] = 1e-5
 
@@ -145,38 +158,103 @@ class Float32Index(_ScanIndex):
         scores: Scores = now.columns[0][: now.n] @ query
         return scores
 
+    def _best(
+        self, now: Snapshot, query: NDArray[np.float32], k: int, allowed: Any
+    ) -> tuple[Scores, Ids]:
+        scores, live = masked(now, self._scan(now, query), allowed)
+        k = min(k, live)
+        if k < 1:
+            return nothing()
+        order = _leading(scores, min(k + 1, live))
+        top = scores[order]
+        if top.size > 1 and (top[:-1] - top[1:]).min() <= _NEAR:
+            # BLAS rounds equal rows differently by where they lie: score what is this
+            # close again, row by row, so that ties are ties.
+            order = np.flatnonzero(scores >= top[k - 1] - _NEAR)
+            top = np.add.reduce(self._rows(now, order) * query, axis=1)
+            best = np.lexsort((now.ids[order], -top))
+            order, top = order[best], top[best]
+        return top[:k], now.ids[order[:k]]
 
-class Int8Index(_ScanIndex):
+
+class Int8Index(ScanIndex):
     """`int8`: the codes of the stored codec of that name, a quarter of the memory.
 
-    What comes from that codec is kept as it was stored, bit by bit.
+    What comes from that codec is kept as it was stored, bit by bit. The query becomes
+    whole numbers too, so sums are exact: equal rows score the same wherever they lie, and
+    on every machine. `scores` uses half the query's bits, `search` all for the best rows.
     """
 
+    name: ClassVar[str] = "int8"
     recall_floor: ClassVar[float] = 0.993
     score_tolerance: ClassVar[float] = 0.01
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self._dots = best_dots()
 
     def _pack(self, rows: NDArray[np.float32]) -> Columns:
         return quantise(rows)
 
+    def _unpack(self, codes: NDArray[np.uint8], codec_name: str) -> Columns:
+        if codec_name == "int8":
+            return int8_parts(codes, self.dim)
+        return super()._unpack(codes, codec_name)
+
     def _rows(self, now: Snapshot, at: NDArray[np.intp]) -> NDArray[np.float32]:
-        codes, scales = now.columns
-        rows: NDArray[np.float32] = codes[at].astype(np.float32) * scales[at, None]
+        rows = self._codes_at(now, at).astype(np.float32)
+        rows *= now.columns[1][at, None]
         return rows
 
+    def _codes_at(self, now: Snapshot, at: NDArray[np.intp]) -> Int8s:
+        codes: Int8s = now.columns[0][at]
+        return codes
+
     def _scan(self, now: Snapshot, query: NDArray[np.float32]) -> Scores:
+        return self._rough(now, asked(query))
+
+    def _rough(self, now: Snapshot, query: Asked) -> Scores:
         codes, scales = now.columns
-        scores = np.empty(now.n, np.float32)
-        wide = np.empty((min(now.n, _BLOCK), self.dim), np.float32)
-        for start in range(0, now.n, _BLOCK):
-            part = codes[start : min(start + _BLOCK, now.n)]
-            rows = wide[: len(part)]
-            np.copyto(rows, part)
-            np.dot(rows, query, out=scores[start : start + len(part)])
-        scores *= scales[: now.n]
-        return scores
+        return rough(self._dots, codes[: now.n], scales[: now.n], query)
+
+    def _best(
+        self, now: Snapshot, query: NDArray[np.float32], k: int, allowed: Any
+    ) -> tuple[Scores, Ids]:
+        whole = asked(query)
+        scores, live = masked(now, self._rough(now, whole), allowed)
+        k = min(k, live)
+        if k < 1:
+            return nothing()
+        last = np.partition(scores, now.n - k)[now.n - k]
+        return self._among(
+            now, np.flatnonzero(scores >= last - ROUGH * whole.scale), whole, k
+        )
+
+    def _among(
+        self, now: Snapshot, at: NDArray[np.intp], query: Asked, k: int
+    ) -> tuple[Scores, Ids]:
+        """The k best of some slots: scores of both parts of the query."""
+        codes, scales = self._codes_at(now, at), now.columns[1][at]
+        scores, ids = fine(self._dots, codes, scales, query), now.ids[at]
+        best = np.lexsort((ids, -scores))[:k]
+        return scores[best], ids[best]
 
 
-def _mask(ids: Ids, allowed: Any) -> NDArray[np.bool_]:
+def nothing() -> tuple[Scores, Ids]:
+    """No scores and no ids."""
+    return np.empty(0, np.float32), np.empty(0, np.uint64)
+
+
+def masked(now: Snapshot, scores: Scores, allowed: Any) -> tuple[Scores, int]:
+    """Scores, minus infinity where a slot is not allowed, and how many are."""
+    if allowed is None:
+        return scores, now.n
+    mask = as_mask(now.ids[: now.n], allowed)
+    return np.where(mask, scores, np.float32(-np.inf)), int(np.count_nonzero(mask))
+
+
+def as_mask(ids: Ids, allowed: Any) -> NDArray[np.bool_]:
+    """`allowed`, ids or a mask, as a mask of `ids`. Raises InputError."""
     wanted = np.asarray(allowed)
     if wanted.dtype != np.bool_:
         return np.isin(ids, as_ids(wanted))
@@ -185,33 +263,14 @@ def _mask(ids: Ids, allowed: Any) -> NDArray[np.bool_]:
     return wanted
 
 
+def _same_count(ids: Ids, rows: NDArray[Any]) -> None:
+    if ids.size != rows.shape[0]:
+        raise InputError(f"{ids.size} ids for {rows.shape[0]} vectors")
+
+
 def _leading(scores: Scores, m: int) -> NDArray[np.intp]:
     """Slots of the m best scores, best first; m >= 1."""
     if scores.size < _SORT_ALL or m >= scores.size:
         return np.argsort(scores)[: -m - 1 : -1]
     part = np.argpartition(scores, scores.size - m)[-m:]
     return part[np.argsort(scores[part])[::-1]]
-
-
-INDEXES: dict[str, type[Any]] = {"float32": Float32Index, "int8": Int8Index}
-
-
-def auto(dim: int, *, expect: int) -> str:
-    """The index `auto` stands for, by dimension and number of vectors expected.
-
-    The one place of that rule: float32, the fastest scan where compression buys bytes only.
-    """
-    del dim, expect
-    return "float32"
-
-
-def index(name: str, dim: int, *, expect: int = 0) -> VectorIndex:
-    """A new, empty index; `auto` picks one for `expect` vectors. UnknownBackendError."""
-    try:
-        made: VectorIndex = INDEXES[
-            auto(dim, expect=expect) if name == "auto" else name
-        ](dim)
-    except KeyError as e:
-        known = ", ".join(["auto", *sorted(INDEXES)])
-        raise UnknownBackendError(f"no vector index {name!r}; there are {known}") from e
-    return made

@@ -29,15 +29,37 @@ class Snapshot(NamedTuple):
     columns: Columns
 
 
+class Dropped(NamedTuple):
+    """What a removal did. `gone` slots, highest first; then `holes` took the rows of
+    `movers`, as if of `gone` one after the other was filled with the last row."""
+
+    gone: list[int]
+    holes: list[int]
+    movers: list[int]
+
+
+def room_for(like: NDArray[Any], n: int) -> NDArray[Any]:
+    """An array for n rows of the kind of `like`'s."""
+    return np.empty((n, *like.shape[1:]), like.dtype)
+
+
 class Slots:
     """Ids and their columns. Arrays grow by half, so n appends copy O(n) rows in all."""
 
-    def __init__(self, columns: Columns) -> None:
-        """`columns` are empty arrays (0, ...) that show each column's type and width."""
+    def __init__(
+        self,
+        columns: Columns,
+        *,
+        room: Callable[[NDArray[Any], int], NDArray[Any]] = room_for,
+    ) -> None:
+        """`columns` are empty arrays (0, ...) that show each column's type and width;
+        `room` makes every array that rows are kept in."""
         self._lock = threading.Lock()
         self._edits = 0
         self._top = -1  # the largest id ever put: an id above it is new
-        self._now = Snapshot(0, 0, np.empty(0, np.uint64), columns)
+        self._room = room
+        empty = tuple(room(c, 0) for c in columns)
+        self._now = Snapshot(0, 0, np.empty(0, np.uint64), empty)
 
     def __len__(self) -> int:
         return self._now.n
@@ -78,7 +100,7 @@ class Slots:
         """Write one row per id; an id that is held is replaced, of a repeated id the last
         row counts. `rows` belong to the slots from here on."""
         if len(ids) > 1:
-            ids, rows = _last_of_each(ids, rows)
+            ids, rows = last_of_each(ids, rows)
         with self._lock:
             slots = self.find(self._now, ids)
             new = slots < 0
@@ -88,25 +110,22 @@ class Slots:
             self._replace(slots[~new], tuple(r[~new] for r in rows))
             self._append(ids[new], tuple(r[new] for r in rows))
 
-    def drop(self, ids: Ids) -> int:
-        """Forget ids; return how many were held."""
+    def drop(self, ids: Ids) -> Dropped:
+        """Forget ids; return what went from where."""
         with self._lock:
             now = self._now
             slots = np.unique(self.find(now, ids))
-            gone = slots[slots >= 0]
-            if not gone.size:
-                return 0
-            n = now.n - gone.size
-            tail = np.ones(gone.size, np.bool_)
-            tail[gone[gone >= n] - n] = False
-            holes, movers = gone[gone < n], n + np.flatnonzero(tail)
+            done = _dropped(slots[slots >= 0], now.n)
+            if not done.gone:
+                return done
+            n = now.n - len(done.gone)
             self._edits += 1
             for array in (now.ids, *now.columns):
-                array[holes] = array[movers]
+                array[done.holes] = array[done.movers]
             self._now = now._replace(edits=self._edits, n=n)
             if n < len(now.ids) // 4:
                 self._resize(n)
-            return int(gone.size)
+            return done
 
     def _replace(self, slots: NDArray[np.intp], rows: Columns) -> None:
         if not slots.size:
@@ -121,9 +140,8 @@ class Slots:
             return
         self._top = max(self._top, int(ids.max()))
         n = self._now.n + ids.size
-        if not len(
-            self._now.ids
-        ):  # most users are loaded once: take the arrays as they are
+        if self._room is room_for and not len(self._now.ids):
+            # most users are loaded once: take the arrays as they are
             self._now = self._now._replace(n=n, ids=ids.copy(), columns=rows)
             return
         if n > len(self._now.ids):
@@ -136,7 +154,8 @@ class Slots:
 
     def _resize(self, room: int) -> None:
         now = self._now
-        ids, *columns = (_moved(a, now.n, room) for a in (now.ids, *now.columns))
+        ids = _moved(now.ids, room_for(now.ids, room), now.n)
+        columns = (_moved(c, self._room(c, room), now.n) for c in now.columns)
         self._now = now._replace(ids=ids, columns=tuple(columns))
 
 
@@ -152,13 +171,30 @@ def as_ids(ids: Any) -> Ids:
     return array.astype(np.uint64, copy=False)
 
 
-def _moved(array: NDArray[Any], n: int, room: int) -> NDArray[Any]:
-    moved = np.empty((room, *array.shape[1:]), array.dtype)
-    moved[:n] = array[:n]
-    return moved
+def _moved(array: NDArray[Any], into: NDArray[Any], n: int) -> NDArray[Any]:
+    into[:n] = array[:n]
+    return into
 
 
-def _last_of_each(ids: Ids, rows: Columns) -> tuple[Ids, Columns]:
+def _dropped(slots: NDArray[np.intp], n: int) -> Dropped:
+    gone: list[int] = slots[::-1].tolist()
+    left = n - len(gone)
+    tail = list(range(left, n))  # what still stands behind the new end
+    holes, movers = [], []
+    for slot in gone:
+        last = tail.pop()
+        if slot >= left + len(tail):
+            continue  # it was the last row itself
+        if slot >= left:
+            tail[slot - left] = last
+        else:
+            holes.append(slot)
+            movers.append(last)
+    return Dropped(gone, holes, movers)
+
+
+def last_of_each(ids: Ids, rows: Columns) -> tuple[Ids, Columns]:
+    """Of a repeated id its last row alone, in the order given."""
     _, back = np.unique(ids[::-1], return_index=True)
     if back.size == ids.size:
         return ids, rows
