@@ -44,6 +44,7 @@ from hmem.times import utc_now
 
 ADDERS = 100
 Rounds = list[list[dict[str, str]]]
+_PLAIN: Any = {"observed_at": None, "infer": True, "metadata": None, "key": None}
 LEVELS: tuple[Durability, ...] = ("full", "normal")
 
 
@@ -64,7 +65,6 @@ class Place:
         self.mem = AsyncMemory(
             config, store=self.store, embedder=HashEmbedder(DIM) if embedder else None
         )
-        self.users = 0
 
     @property
     def commits(self) -> int:
@@ -155,22 +155,15 @@ async def parts(folder: Path, n: int) -> Json:
     """What an accept is made of, step by step, in microseconds of the one thread that
     does it: reading the call, cutting and tokenising, and the store's own function."""
     place = Place(folder / "parts", shards=1, durability="normal", embedder=False)
-    intake = Intake(place.mem.config, embedder=None, clock=utc_now)
+    config = place.mem.config
+    intake = Intake(config, embedder=None, clock=utc_now)
     t = Lists()
     async with place.mem:
         writer = await connection(place.store, write=True)
         for i, said in enumerate(write_rounds(n, 2)):
             scope = scope_of(user_id=f"user-{i % 20}", session_id="s")
             with floors.timed(t["read_call"]):
-                call, _ = read_call(
-                    said,
-                    scope=scope,
-                    config=place.mem.config,
-                    observed_at=None,
-                    infer=True,
-                    metadata=None,
-                    key=None,
-                )
+                call, _ = read_call(said, scope=scope, config=config, **_PLAIN)
             with floors.timed(t["intake"]):
                 accept = intake.build(call, queue=False)
 
