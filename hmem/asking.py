@@ -2,7 +2,6 @@
 
 import math
 import operator
-from collections.abc import Iterable
 from typing import Any, get_args
 
 import numpy as np
@@ -80,7 +79,10 @@ def read_count(value: object, name: str, *, least: int, most: int) -> int:
     """An int >= `least`, cut to `most`."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
         raise InputTypeError(f"{name} must be an int, not {type(value).__name__}")
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError as e:  # an array has __index__, and refuses
+        raise InputTypeError(f"{name} must be an int") from e
     if number < least:
         raise InputError(f"{name} must be at least {least}")
     return min(number, most)
@@ -113,11 +115,14 @@ def read_kinds(value: object) -> frozenset[Kind]:
     """Which kinds of rows to find: None is all of them; one name or several."""
     if value is None:
         return frozenset(KINDS)
-    if not isinstance(value, (str, Iterable)):
-        raise InputTypeError(f"kinds must be names, not {type(value).__name__}")
-    names = {value} if isinstance(value, str) else set(value)
-    wanted = frozenset(kind for kind in KINDS if kind in names)
-    if not wanted or len(wanted) != len(names):
+    try:
+        names = [value] if isinstance(value, str) else list(value)  # type: ignore[call-overload]
+    except TypeError as e:
+        kind = type(value).__name__
+        raise InputTypeError(f"kinds must be names, not {kind}") from e
+    known = [name for name in names if isinstance(name, str) and name in KINDS]
+    wanted = frozenset(kind for kind in KINDS if kind in known)
+    if not wanted or len(known) != len(names):
         raise InputError(f"kinds must be among {', '.join(KINDS)}")
     return wanted
 

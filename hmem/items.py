@@ -109,7 +109,7 @@ def _item(one: object, where: str, config: Config) -> Item:
 def read_category(value: object, where: str) -> Category:
     """One of semantic, episodic, procedural."""
     for category in CATEGORIES:
-        if value == category:
+        if isinstance(value, str) and value == category:
             return category  # type: ignore[no-any-return]
     raise InputError(f"{where} must be one of {', '.join(CATEGORIES)}")
 

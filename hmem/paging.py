@@ -19,7 +19,7 @@ PendingJobs = Callable[[], Awaitable[frozenset[int]]]
 def read_kind(value: object) -> Kind | None:
     """One kind, or None for both."""
     for kind in KINDS:
-        if value == kind:
+        if isinstance(value, str) and value == kind:
             return kind
     if value is not None:
         raise InputError(f"kind must be one of {', '.join(KINDS)}, or None")

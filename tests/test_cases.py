@@ -1081,3 +1081,72 @@ async def test_embedders_that_hang_leave_reads_their_own_deadline(
             "and hens": True,
         }
         await mem.aclose(timeout=0)
+
+
+# -------------------------------------------------------------------- wrong types
+
+OPTIONS = {
+    "add": "user_id agent_id session_id observed_at infer metadata idempotency_key",
+    "search": "user_id k vector agent_id session_id category asked_at as_of known_at"
+    " during kinds min_score timeout",
+    "context": "user_id max_tokens category during kinds min_score timeout",
+    "get": "user_id",
+    "get_all": "user_id limit cursor kind",
+    "update": "user_id text metadata",
+    "history": "user_id",
+    "receipt": "user_id",
+    "delete": "user_id",
+}
+FIRST = {"add": "bees", "search": "bees", "context": "bees", "get_all": None}
+
+
+class Agrees:
+    """Equal to everything, and without a text."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+def hostile() -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(2_000):
+        nested = [nested]
+    return [
+        *(True, -1, 10**40, 1.5, float("nan"), b"x", "\ud800", "\0", "x' OR 1=1 --"),
+        *([[]], {1: 2}, nested, object, Agrees(), [Agrees()], iter([1])),
+        *(
+            np.array([1, 2]),
+            np.array("a"),
+            np.zeros((2, 2)),
+            datetime.max.replace(tzinfo=UTC),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("verb", OPTIONS)
+async def test_ids_types_of_any_kind_raise_errors_of_ours_alone(
+    mem: AsyncMemory, verb: str
+) -> None:
+    await mem.add(["I keep bees"], user_id="u", infer=False, wait=True, timeout=10)
+    (row,) = await mem.get_all(user_id="u")
+    good = {"user_id": "u"} | ({"text": "I keep hens"} if verb == "update" else {})
+    refused = 0
+    for option in ["", *OPTIONS[verb].split()]:
+        for value in hostile():
+            first = value if not option else FIRST.get(verb, row.id)
+            given = good | ({option: value} if option else {})
+            try:
+                call = getattr(mem, verb)
+                await (call(**given) if verb == "get_all" else call(first, **given))
+            except HmemError:
+                refused += 1
+    assert refused > 10
+    assert (await mem.admin.stats())["users"] <= 4  # "u", and three odd but legal names
