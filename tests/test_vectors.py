@@ -14,13 +14,10 @@ from hmem.errors import (
     UnknownBackendError,
 )
 from hmem.protocols import ScoresAll, VectorCodec
+from hmem.testing.codec_suite import VectorCodecSuite
 from hmem.testing.extras import or_skip
-from hmem.testing.vector_suites import (
-    MakeIndex,
-    VectorCodecSuite,
-    VectorIndexSuite,
-    directions,
-)
+from hmem.testing.vector_machine import directions
+from hmem.testing.vector_suites import MakeIndex, VectorIndexSuite
 from hmem.vectors import CODECS, INDEXES, auto, codec, index, unit
 from hmem.vectors.slots import Slots, Snapshot
 
