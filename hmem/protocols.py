@@ -528,6 +528,18 @@ class ScoresAll(VectorIndex, Protocol):
         ...
 
 
+@runtime_checkable
+class TakesCodes(VectorIndex, Protocol):
+    """An index that takes rows as a codec stored them."""
+
+    def add_codes(
+        self, ids: NDArray[np.uint64], codes: NDArray[np.uint8], codec_name: str
+    ) -> None:
+        """Like `add` of the decoded rows, without decoding where it can do without.
+        Raises DamagedStoreError."""
+        ...
+
+
 # ---------------------------------------------------------------------- models
 
 

@@ -117,7 +117,7 @@ class IndexMachine(RuleBasedStateMachine):
 
 
 def check_against_brute_force(
-    make_index: Callable[[int], VectorIndex], tolerance: float
+    make_index: Callable[[int], VectorIndex], tolerance: float, *, histories: int = 40
 ) -> None:
     """Run `IndexMachine` over histories of adds, replacements, removals and searches."""
 
@@ -128,6 +128,9 @@ def check_against_brute_force(
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=40, stateful_step_count=25, deadline=None, derandomize=True
+            max_examples=histories,
+            stateful_step_count=25,
+            deadline=None,
+            derandomize=True,
         ),
     )

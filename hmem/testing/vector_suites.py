@@ -35,6 +35,8 @@ class VectorIndexSuite:
 
     recall_floor: float = 1.0
     score_tolerance: float = 1e-5
+    edits: int = 400  # of the writer beside the readers
+    histories: int = 40  # of the machine
 
     @pytest.fixture
     def make_index(self) -> MakeIndex:
@@ -257,7 +259,7 @@ class VectorIndexSuite:
         readers = [threading.Thread(target=read) for _ in range(2)]
         for reader in readers:
             reader.start()
-        for step in range(400):
+        for step in range(self.edits):
             more = np.arange(100 + step % 200, 300, dtype=np.uint64)
             index.add(more, rows[more])
             index.add(np.array([3], np.uint64), rows[[203 if step % 2 else 3]])
@@ -272,4 +274,5 @@ class VectorIndexSuite:
         self, make_index: MakeIndex
     ) -> None:
         """A Hypothesis machine of adds, replacements, removals and filtered searches."""
-        check_against_brute_force(make_index, self.tolerance(make_index(1)))
+        tolerance = self.tolerance(make_index(1))
+        check_against_brute_force(make_index, tolerance, histories=self.histories)
