@@ -357,7 +357,7 @@ except KeyboardInterrupt:
     assert await line(process) == "[]"
     began = time.monotonic()
     await asyncio.to_thread(process.communicate, None, 20)
-    assert time.monotonic() - began < 4.0  # 2 s on an idle machine
+    assert time.monotonic() - began < 8.0  # 2 s on an idle machine
     assert process.returncode == 0
     shut = Config(path=tmp_path / "m", embed="none", worker="off")
     async with AsyncMemory(shut) as mem:
@@ -423,7 +423,7 @@ async def test_loop_blocking_work_leaves_the_loop(mem: AsyncMemory) -> None:
     ticker.cancel()
     # The fake embedder hashes on the loop, so the ends of the run are its own.
     assert len(gaps) > 20
-    assert sorted(gaps)[len(gaps) * 9 // 10] < 0.1
+    assert sorted(gaps)[len(gaps) * 9 // 10] < 0.25
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_NOFILE")
@@ -757,7 +757,7 @@ async def test_mp_read_takes_write_reads_pass_a_held_write_lock(
                 assert len(await other.search("bees", user_id="u")) == 1
                 assert (await other.context("bees", user_id="u")).text
                 assert await texts(other) == ["I keep bees"]
-                assert time.monotonic() - began < 0.4
+                assert time.monotonic() - began < 2.0  # a read that waits raises
                 if other is not mem:
                     await other.aclose(timeout=0)
             with pytest.raises(HmemError) as busy:
