@@ -37,8 +37,13 @@ def recall_at_10(found: list[set[int]], rows: Floats, queries: Floats) -> float:
     exact = np.argsort(
         -(queries.astype(np.float64) @ rows.T.astype(np.float64)), axis=1
     )
-    hits = (len(f & set(e[:10].tolist())) for f, e in zip(found, exact, strict=True))
-    return sum(hits) / (10 * len(found))
+    return recall_of(found, [set(best[:10].tolist()) for best in exact])
+
+
+def recall_of(found: list[set[int]], exact: list[set[int]]) -> float:
+    """The mean share of each exact set that is in the one found."""
+    hits = sum(len(f & e) for f, e in zip(found, exact, strict=True))
+    return hits / sum(map(len, exact))
 
 
 _NUMBERS = st.integers(0, 40).map(lambda i: i if i < 38 else 2**64 - 41 + i)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hmem.vectors.codecs import codec
 from hmem.vectors.indexes import ROUGH, Int8Index, Scores, as_mask, nothing
 from hmem.vectors.simd import Asked, Int8s, asked, needs, rough
-from hmem.vectors.slots import Columns, Ids, Snapshot
+from hmem.vectors.slots import Columns, Ids, Snapshot, room_for
 
 Floats = NDArray[np.float32]
 _MORE = 32  # candidates beyond k: rounding leaves lengths unequal by less than one code
@@ -44,7 +44,12 @@ class FaissInt8Index(Int8Index):
         self._faiss = needs("faiss", self.name, "faiss")
         self._steps = common_steps(dim)
         self._one_search = threading.Lock()
+        self._room = self._room_in_faiss
         super().__init__(dim)
+
+    def _no_rows(self) -> Columns:
+        codes = np.empty((0, self.dim), np.uint8)
+        return codes, np.empty(0, np.float32), np.empty(0, np.bool_)
 
     def _pack(self, rows: Floats) -> Columns:
         codes, scales, odd = commonly_quantised(rows, self._steps)
@@ -102,8 +107,8 @@ class FaissInt8Index(Int8Index):
             found, at = codes.faiss.search(whole, k, params=params)
         return found[0], at[0]
 
-    def _room(self, like: NDArray[Any], n: int) -> NDArray[Any]:
-        return self._codes(n) if like.ndim == 2 else super()._room(like, n)
+    def _room_in_faiss(self, like: NDArray[Any], n: int) -> NDArray[Any]:
+        return self._codes(n) if like.ndim == 2 else room_for(like, n)
 
     def _codes(self, room: int) -> _Codes:
         faiss = self._faiss

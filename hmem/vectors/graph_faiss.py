@@ -103,6 +103,7 @@ class HnswIndex(CoarseIndex):
 
     name: ClassVar[str] = "faiss:HNSW"
     recall_floor: ClassVar[float] = 0.97
+    engine_from: ClassVar[int] = 20_000  # a graph is slow to build
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)

@@ -30,13 +30,13 @@ class ScanIndex(ABC):
     name: ClassVar[str]
     recall_floor: ClassVar[float]
     score_tolerance: ClassVar[float]
+    _room = staticmethod(room_for)  # makes the arrays that columns are kept in
 
     def __init__(self, dim: int) -> None:
         if dim < 1:
             raise InputError("an index needs a dimension of 1 or more")
         self.dim = dim
-        empty = self._pack(np.empty((0, dim), np.float32))
-        self._slots = Slots(empty, room=self._room)
+        self._slots = Slots(self._no_rows(), room=self._room)
 
     def add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
         """(n,) and (n, dim); normalised here; an id that is present is replaced.
@@ -103,10 +103,6 @@ class ScanIndex(ABC):
     def __len__(self) -> int:
         return len(self._slots)
 
-    def _room(self, like: NDArray[Any], n: int) -> NDArray[Any]:
-        """Where n rows of a column are kept."""
-        return room_for(like, n)
-
     def _put(self, ids: Ids, columns: Columns) -> None:
         self._slots.put(ids, columns)
 
@@ -116,6 +112,11 @@ class ScanIndex(ABC):
     def _unpack(self, codes: NDArray[np.uint8], codec_name: str) -> Columns:
         """Stored codes as the columns kept; decoded rows are unit rows."""
         return self._pack(codec(codec_name).decode(codes, self.dim))
+
+    @abstractmethod
+    def _no_rows(self) -> Columns:
+        """Empty columns of the right types."""
+        ...
 
     @abstractmethod
     def _pack(self, rows: NDArray[np.float32]) -> Columns:
@@ -146,6 +147,9 @@ class Float32Index(ScanIndex):
     name: ClassVar[str] = "float32"
     recall_floor: ClassVar[float] = 1.0
     score_tolerance: ClassVar[float] = 1e-5
+
+    def _no_rows(self) -> Columns:
+        return (np.empty((0, self.dim), np.float32),)
 
     def _pack(self, rows: NDArray[np.float32]) -> Columns:
         return (rows,)
@@ -192,6 +196,9 @@ class Int8Index(ScanIndex):
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
         self._dots = best_dots()
+
+    def _no_rows(self) -> Columns:
+        return np.empty((0, self.dim), np.int8), np.empty(0, np.float32)
 
     def _pack(self, rows: NDArray[np.float32]) -> Columns:
         return quantise(rows)
