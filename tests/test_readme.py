@@ -13,6 +13,7 @@ from hmem.config import Config
 from hmem.metadata import MAX_BYTES
 from hmem.scope import MAX_ID_BYTES
 from hmem.stores.keys import SEQ_MAX
+from hmem.vectors import CODECS, INDEXES
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -93,6 +94,12 @@ def test_the_settings_table_is_config() -> None:
     }
     assert documented == actual
     assert list(documented) == list(actual), "in the order of the fields"
+
+
+def test_the_codecs_and_indexes_named_are_all_that_there_are() -> None:
+    rows = dict(re.findall(r"^\| `(stored|vectors)` .*\| (.+) \|$", README, flags=re.M))
+    assert set(re.findall(r'`"([^"]+)"`', rows["stored"])) == set(CODECS)
+    assert set(re.findall(r'`"([^"]+)"`', rows["vectors"])) == {"auto", *INDEXES}
 
 
 def test_the_documented_limits_are_the_real_ones() -> None:
