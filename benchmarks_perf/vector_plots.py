@@ -17,6 +17,15 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 _LINES = ["float32", "int8", "int8 by numpy", "faiss:int8", "turbovec:4 +"]
 _LINES += ["turbovec:2 +", "faiss:HNSW +"]
 
+_LABELS = {  # where a name stands beside its lowest point, when not to the right
+    "float32": (-8, -3, "right"),
+    "int8": (-8, 0, "right"),
+    "faiss:int8": (-8, -10, "right"),
+    "turbovec:2 +": (0, -16, "center"),
+    "turbovec:4 +": (0, 12, "center"),
+    "faiss:HNSW +": (0, -16, "center"),
+}
+
 
 def draw(rows: Sequence[Json], folder: Path) -> list[Path]:
     """Write `vectors-recall.png` and `vectors-latency.png`; their paths."""
@@ -28,56 +37,52 @@ def draw(rows: Sequence[Json], folder: Path) -> list[Path]:
 
 
 def _recall(rows: Sequence[Json], target: Path) -> None:
-    """One panel per size of the smallest dimension; stored bytes and index bytes."""
+    """Codecs by stored bytes and indexes by bytes in memory, at the smallest dimension. A
+    stick joins the sizes of one configuration."""
     dim = min(r["dim"] for r in rows)
-    sizes = sorted({r["n"] for r in rows if r["dim"] == dim})
-    shown = sizes if len(sizes) < 3 else [sizes[1], sizes[-1]]
-    figure, axes = plt.subplots(
-        1, len(shown), figsize=(6.2 * len(shown), 4.8), sharey=True, squeeze=False
-    )
-    for axis, n in zip(axes[0], shown, strict=True):
-        here = [r for r in rows if r["dim"] == dim and r["n"] == n]
-        codecs = [r for r in here if r["backend"] == "float32"]
-        others = [r for r in here if r["codec"] == "int8" and r["backend"] != "float32"]
-        others = [r for r in others if r["backend"] != "int8 by numpy"]
-        _points(axis, codecs, "codec", "stored_bytes_per_vector", 0)
-        _points(axis, others, "backend", "memory_bytes_per_vector", 1)
-        axis.set(xscale="log", xlabel="bytes per vector", title=f"n={n:,}, d={dim}")
-        axis.set_xticks(
-            [100, 200, 400, 800, 1600], ["100", "200", "400", "800", "1,600"]
-        )
+    rows = [r for r in rows if r["dim"] == dim and r["backend"] != "int8 by numpy"]
+    figure, axes = plt.subplots(1, 2, figsize=(11.5, 5), sharey=True)
+    codecs = [r for r in rows if r["backend"] == "float32"]
+    indexes = [r for r in rows if r["codec"] == "int8" and r["backend"] != "float32"]
+    _sticks(axes[0], codecs, "codec", "stored_bytes_per_vector")
+    _sticks(axes[1], indexes, "backend", "memory_bytes_per_vector")
+    axes[0].set(title=f"stored codes, d={dim}", ylabel="recall@10")
+    axes[1].set(title=f"indexes in memory, d={dim}; + has an int8 copy")
+    for axis in axes:
+        low, high = axis.get_xlim()
+        axis.set(xscale="log", xlabel="bytes per vector")
+        axis.set_xlim(max(low, 1) * 0.8, high * 1.25)
+        ticks = [x for x in (50, 100, 200, 400, 800, 1600, 3200) if x <= high]
+        axis.set_xticks(ticks, [f"{x:,}" for x in ticks])
         axis.minorticks_off()
-        axis.set_xlim(75, 2_600)
+        axis.set_ylim(top=1.025)
         axis.grid(alpha=0.25)
-    axes[0][0].set_ylabel("recall@10")
-    axes[0][0].legend(
-        ["stored, searched as float32", "in memory (with the int8 copy, unless alone)"],
-        loc="lower right",
-        fontsize=8,
-    )
+    axes[0].legend(loc="lower right", title="vectors")
     _save(figure, target)
 
 
-def _points(axis: Axes, rows: list[Json], name: str, x: str, series: int) -> None:
-    spots = sorted((r[x], r["recall_at_10"], r[name]) for r in rows)
-    axis.scatter(
-        [s[0] for s in spots],
-        [s[1] for s in spots],
-        s=42,
-        marker="os"[series],
-        color=_COLOURS[series],
-        zorder=3,
-    )
-    for at, (across, up, label) in enumerate(spots):
-        above = (at + series) % 2 == 0
+def _sticks(axis: Axes, rows: list[Json], name: str, x: str) -> None:
+    sizes = sorted({r["n"] for r in rows})
+    for size, colour in zip(sizes, _COLOURS, strict=False):
+        here = [r for r in rows if r["n"] == size]
+        across, up = [r[x] for r in here], [r["recall_at_10"] for r in here]
+        axis.scatter(across, up, s=36, color=colour, label=f"{size:,}", zorder=3)
+    spots = []
+    for one in {r[name] for r in rows}:
+        same = [r for r in rows if r[name] == one]
+        up = [r["recall_at_10"] for r in same]
+        at = min(r[x] for r in same)
+        axis.plot([at, at], [min(up), max(up)], color="#bbbbbb", zorder=1)
+        spots.append((at, min(up), one))
+    for at, lowest, one in spots:
+        right, above, side = _LABELS.get(one, (8, -3, "left"))
         axis.annotate(
-            label.removesuffix(" +"),
-            (across, up),
+            one,
+            (at, lowest),
             textcoords="offset points",
-            xytext=(0, 8 if above else -15),
-            ha="center",
+            xytext=(right, above),
+            ha=side,
             fontsize=8,
-            color=_COLOURS[series],
         )
 
 

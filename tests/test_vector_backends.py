@@ -18,11 +18,12 @@ from hmem.testing.vector_suites import (
     directions,
     recall_at_10,
 )
-from hmem.vectors import CODECS, INDEXES, auto, codec, grown, index, registry, unit
+from hmem.vectors import CODECS, INDEXES, auto, codec, index, registry, unit
 from hmem.vectors.coarse import CoarseIndex
 from hmem.vectors.flat_faiss import FaissInt8Index
 from hmem.vectors.graph_faiss import HnswEngine, HnswIndex
-from hmem.vectors.indexes import Int8Index
+from hmem.vectors.indexes import Float32Index, Int8Index
+from hmem.vectors.registry import AutoIndex
 from hmem.vectors.simd import Dots, best_dots, check, numkong_dots, plain
 from hmem.vectors.turbo import Turbo2Index, Turbo4Index
 
@@ -384,37 +385,59 @@ def test_damaged_codes_are_refused_and_nothing_is_added(name: str) -> None:
 # ------------------------------------------------------------------------- auto
 
 
-def test_an_index_that_grows_becomes_the_one_that_auto_means(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def switch_at_20(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        registry, "auto", lambda dim, *, expect: "int8" if expect > 50 else "float32"
+        registry, "auto", lambda dim, *, expect: "int8" if expect > 20 else "float32"
     )
+
+
+@pytest.mark.usefixtures("switch_at_20")
+class TestAutoAcrossItsSwitch(VectorIndexSuite):
+    @pytest.fixture
+    def make_index(self) -> MakeIndex:
+        return lambda dim: index("auto", dim)
+
+
+@pytest.mark.usefixtures("switch_at_20")
+def test_an_index_that_grows_becomes_the_one_that_auto_means() -> None:
     codes = codec("int8").encode(directions(60, 12))
-    made: Any = grown(index("auto", 12), "auto")
-    seen = []
+    made = AutoIndex(12)
     for i in range(60):
-        made.add_codes(np.array([i], np.uint64), codes[[i]], "int8")
-        made = grown(made, "auto")
-        seen.append(made.name)
-    assert seen == ["float32"] * 50 + ["int8"] * 10
-    assert (codec("int8").encode(made.vectors(np.arange(60))) == codes).all()
-    while len(made) > 10:
-        made.remove(np.array([len(made) - 1], np.uint64))
-        made = grown(made, "auto")
+        made.add_codes(np.array([99 - i], np.uint64), codes[[i]], "int8")
+        assert made.held.name == ("float32" if i < 20 else "int8")
+    assert made.ids.tolist() == list(range(99, 39, -1))
+    assert (codec("int8").encode(made.vectors(made.ids)) == codes).all()
+    for left in range(59, -1, -1):
+        made.remove(made.ids[-1:])
         # Not back at once: only where twice the size would not be int8 either.
-        assert made.name == ("int8" if len(made) > 25 else "float32")
-    assert made.search(directions(60, 12)[4], 1)[1].tolist() == [4]
+        assert made.held.name == ("int8" if left > 10 else "float32")
+    assert AutoIndex(12, expect=21).held.name == "int8"
+
+
+@pytest.mark.usefixtures("switch_at_20")
+def test_a_size_around_the_switch_does_not_go_to_and_fro() -> None:
+    made, rows, seen = AutoIndex(8), directions(40, 8), []
+    for i in range(40):
+        made.add(np.array([i], np.uint64), rows[[i]])
+        made.remove(
+            np.array([i - 20], np.int64) if i >= 20 else rows[:0, 0].astype(int)
+        )
+        seen.append(id(made.held))
+    assert len(set(seen)) == 2
 
 
 def test_an_index_that_was_asked_for_by_name_stays_what_it_is() -> None:
-    made = filled(lambda dim: index("int8", dim), 20, 8)
-    assert grown(made, "int8") is made
-    assert grown(made, "float32") is made
+    assert [type(index(n, 8)) for n in ("int8", "float32")] == [Int8Index, Float32Index]
 
 
 @pytest.mark.parametrize("dim", [1, 384, 768, 1536, 4096])
-def test_auto_names_what_needs_no_extra_and_switches_once(dim: int) -> None:
+@pytest.mark.parametrize("kernel", ["plain", "another"])
+def test_auto_names_what_needs_no_extra_and_switches_once(
+    dim: int, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dots = plain if kernel == "plain" else lambda *_: plain(*_)
+    monkeypatch.setattr(registry, "best_dots", lambda: dots)
     sizes = [0, 1, 10, 200, 1000, 2000, 5000, 20_000, 100_000, 10**6, 10**8]
     names = [auto(dim, expect=n) for n in sizes]
     assert all(INDEXES[name].extra is None for name in names)

@@ -32,8 +32,9 @@ class _Codes(np.ndarray[Any, Any]):
 class FaissInt8Index(Int8Index):
     """A scan by FAISS over codes of one scale for all rows, d + 5 bytes each.
 
-    One code stands for 6 / (127 sqrt(dim)). A row with a larger component than 127 of
-    them gets a scale of its own and is scored whether FAISS names it or not.
+    127 codes are a component of 5 / sqrt(dim). A row with a larger one gets a scale of its
+    own and is scored whether FAISS names it or not. A model whose every row has such a
+    component gains nothing by this index: everything is scored, as `int8` does.
     """
 
     name: ClassVar[str] = "faiss:int8"
@@ -79,13 +80,13 @@ class FaissInt8Index(Int8Index):
         if k < 1:
             return nothing()
         wide, whole = min(k + _MORE, live), asked(query)
-        if wide > _HEAP:
+        odd = np.flatnonzero(now.columns[2][: now.n])
+        if wide > _HEAP or odd.size > now.n // 8:
             return super()._best(now, query, k, mask)
         products, at = self._ask(now, whole, wide, mask)
         apart = (products[k - 1] - products[-1]) * whole.scale / self._steps
         if wide < live and apart < 1.0 / self._steps + ROUGH * whole.scale:
             return super()._best(now, query, k, mask)  # the k-th may lie beyond
-        odd = np.flatnonzero(now.columns[2][: now.n])
         if odd.size:
             at = np.union1d(at, odd if mask is None else odd[mask[odd]])
         return self._among(now, at, whole, k)
@@ -129,9 +130,9 @@ class FaissInt8Index(Int8Index):
 
 
 def common_steps(dim: int) -> np.float32:
-    """How many codes a component of 1 is worth: six standard deviations of a component
+    """How many codes a component of 1 is worth: five standard deviations of a component
     are 127 of them. In few dimensions no component is above 127."""
-    return np.float32(127.0 * max(1.0, dim**0.5 / 6.0))
+    return np.float32(127.0 * max(1.0, dim**0.5 / 5.0))
 
 
 def commonly_quantised(
