@@ -216,8 +216,8 @@ def _top(profiler: cProfile.Profile, accepts: int, top: int) -> list[Json]:
 
 async def run(folder: Path, options: Namespace) -> Json:
     """Everything."""
-    n = 150 if options.quick else options.rounds
-    bursts = 2 if options.quick else 7
+    n = 60 if options.quick else options.rounds
+    bursts = 1 if options.quick else 7
     result: Json = {"words_per_add": 100, "adders": ADDERS}
     with floors.disk(folder) as disk, floors.quiet_gc():
         for name, embedder in (("no_embedder", False), ("hash_embedder", True)):

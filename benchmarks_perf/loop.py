@@ -138,20 +138,18 @@ async def _work(mem: AsyncMemory, load: Load, seconds: float) -> None:
 
 async def run(folder: Path, options: Namespace) -> Json:
     """Everything."""
-    users = 32 if options.quick else options.users
-    repeats = 2 if options.quick else 8
+    users = 8 if options.quick else options.users
+    repeats = 1 if options.quick else 8
     result = {
         "searches": await searches(folder / "searches", users, repeats),
-        "adds": await adds(folder / "adds", HashEmbedder(DIM), drain=True),
+        "adds": await adds(folder / "adds", HashEmbedder(DIM), drain=False),
     }
-    if os.environ.get("HMEM_MINILM_DIR"):
+    if os.environ.get("HMEM_MINILM_DIR") and not options.quick:
         from hmem.embed.minilm import MiniLM  # noqa: PLC0415 - an extra
 
         model = await asyncio.to_thread(MiniLM.load)
         try:
-            result["adds_minilm"] = await adds(
-                folder / "minilm", model, drain=not options.quick
-            )
+            result["adds_minilm"] = await adds(folder / "minilm", model, drain=True)
         finally:
             await model.aclose()
     return result

@@ -25,7 +25,7 @@ from hmem import AsyncMemory, Config
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
 
-USERS, ADDING = 64, 1_024
+ADDING = 1_024
 SEARCHES_PER_S = 100
 SLICE = 2.5
 LOCKED = 3.0
@@ -42,7 +42,8 @@ db.execute("ROLLBACK")
 class Side:
     """One of the two stores, and what was timed on it."""
 
-    def __init__(self, folder: Path, *, separate: bool) -> None:
+    def __init__(self, folder: Path, users: int, *, separate: bool) -> None:
+        self.users = users
         config = Config(path=folder, shards=1, worker="off")
         self.store = EmbeddedStore(config, separate_reader=separate)
         self.mem = AsyncMemory(config, store=self.store, embedder=HashEmbedder(DIM))
@@ -60,16 +61,16 @@ class Side:
         """Fill and open; every view is loaded once."""
         await self.store.open()
         space = await self.store.adopt_space(HashEmbedder(DIM).model, DIM)
-        await crowd(self.store, range(USERS), facts=200, turns=400, space=space)
+        await crowd(self.store, range(self.users), facts=200, turns=400, space=space)
         await self.mem.open()
-        for n in range(USERS):
+        for n in range(self.users):
             await self.one_search(n)
 
     async def one_search(self, n: int) -> None:
         """The n-th search: users in turn."""
         vector: Any = self._vectors[n % 256]
         query = self._questions[n % 256]
-        await self.mem.search(query, user_id=f"crowd-{n % USERS}", vector=vector)
+        await self.mem.search(query, user_id=f"crowd-{n % self.users}", vector=vector)
 
     async def one_add(self, n: int) -> None:
         """The n-th add: to those who search, and to many more."""
@@ -144,9 +145,9 @@ async def locked(side: Side, path: Path) -> Json:
 
 async def run(folder: Path, options: Namespace) -> Json:
     """Everything."""
-    seconds = 6.0 if options.quick else options.seconds
-    shared = Side(folder / "shared", separate=False)
-    separate = Side(folder / "separate", separate=True)
+    seconds, users = (2.5, 8) if options.quick else (options.seconds, 64)
+    shared = Side(folder / "shared", users, separate=False)
+    separate = Side(folder / "separate", users, separate=True)
     sides = {"shared": shared, "separate": separate}
     async with contextlib.AsyncExitStack() as stack:
         for side in sides.values():
@@ -167,7 +168,7 @@ async def run(folder: Path, options: Namespace) -> Json:
         "accepts_per_s": options.rate,
         "searches_per_s": SEARCHES_PER_S,
         "seconds_each": slices * SLICE,
-        "users_searched": USERS,
+        "users_searched": users,
         "rows_per_user": [200, 400],
         "idle_lag_ms": ms(idle),
         "separate_over_shared": ratio(separate.search, shared.search),
