@@ -23,17 +23,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-for _library in ("OPENBLAS", "OMP", "RAYON"):  # before numpy is imported
-    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+if __name__ == "__main__":  # before numpy is imported
+    for _library in ("OPENBLAS", "OMP", "RAYON"):
+        os.environ[f"{_library}_NUM_THREADS"] = "1"
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from benchmarks_perf.floors import Json, Lists, machine, percentile, quiet_gc  # noqa: E402
-from benchmarks_perf.vector_configs import Configuration, configurations  # noqa: E402
-from benchmarks_perf.vector_data import Group, crowd, from_file, made_up  # noqa: E402
-from benchmarks_perf.vector_users import cached_users, fleet  # noqa: E402
-from hmem.testing.vector_machine import recall_of  # noqa: E402
-from hmem.vectors import codec  # noqa: E402
+from benchmarks_perf.floors import Json, Lists, machine, percentile, quiet_gc
+from benchmarks_perf.vector_configs import Configuration, configurations
+from benchmarks_perf.vector_data import Group, crowd, from_file, made_up
+from benchmarks_perf.vector_users import cached_users, fleet
+from hmem.testing.vector_machine import recall_of
+from hmem.vectors import codec
 
 K = 10
 _IN_A_ROW = 5

@@ -23,6 +23,8 @@ EXTRAS = (
     "click",
     "faiss",
     "httpx2",
+    "matplotlib",
+    "numkong",
     "openai",
     "psycopg",
     "pydantic",
