@@ -29,6 +29,7 @@ from benchmarks_perf.houses import (
 )
 from benchmarks_perf.people import Writer
 from hmem.rank import Ask, rank
+from hmem.records import EMPTY
 from hmem.retrieve import _hit
 from hmem.scoring import Weights
 
@@ -61,7 +62,7 @@ async def warm(
             found = rank(view, ask, ask.vector, weights)
         with timed(t["hits"]):
             for one in found:
-                _hit(view, one)
+                _hit(view, one, EMPTY)
     p50 = {name: us(seconds)["p50"] for name, seconds in t.items()}
     parts = {name: p50[name] for name in ("read_ask", "delta", "rank", "hits")}
     return {

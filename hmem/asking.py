@@ -61,7 +61,15 @@ def read_ask(
         category=None if category is None else read_category(category, "category"),
         kinds=read_kinds(given["kinds"]),
         min_score=read_min_score(given["min_score"]),
+        explain=read_flag(given.get("explain", False), "explain"),
     )
+
+
+def read_flag(value: object, name: str) -> bool:
+    """True or False; anything else is an InputTypeError."""
+    if not isinstance(value, bool):
+        raise InputTypeError(f"{name} must be True or False")
+    return value
 
 
 def read_query(value: object) -> str:

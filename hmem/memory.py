@@ -14,7 +14,6 @@ from hmem.protocols import LLM, Clock, Embedder, MemoryRow, Reranker, Store
 from hmem.rank import Ask
 from hmem.receipts import Receipt
 from hmem.records import (
-    EMPTY,
     Block,
     Category,
     Episode,
@@ -99,6 +98,7 @@ class AsyncMemory(Opening):
         receipt is done, says why in `skipped`, and its id is "". `wait=True` returns once
         the job ended; then a DeadlineError leaves it going on.
         """
+        await self._enter()
         rooms = self._rooms
         call, skipped = read_call(
             messages,
@@ -203,6 +203,7 @@ class AsyncMemory(Opening):
         fills `Hit.explain`. An embedder that is missing or slow only degrades the result,
         which says so; `timeout` raises DeadlineError.
         """
+        await self._enter()
         ask = read_ask(
             query,
             user_id=user_id,
@@ -219,13 +220,9 @@ class AsyncMemory(Opening):
             during=during,
             kinds=kinds,
             min_score=min_score,
+            explain=explain,
         )
-        result = await self._search(ask, user_id, timeout)
-        if explain:
-            return result
-        return replace(
-            result, hits=tuple(replace(h, explain=EMPTY) for h in result.hits)
-        )
+        return await self._search(ask, user_id, timeout)
 
     async def context(
         self,
@@ -248,6 +245,7 @@ class AsyncMemory(Opening):
         """A prompt block of at most `max_tokens` tokens (default
         `Config.context_tokens`): `search` with enough hits to fill it, rendered."""
         cap = read_max_tokens(max_tokens, self.config)
+        await self._enter()
         ask = read_ask(
             query,
             user_id=user_id,

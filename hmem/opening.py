@@ -13,6 +13,7 @@ from hmem.errors import ClosedError
 from hmem.lifecycle import Life, running_loop
 from hmem.protocols import Clock, Embedder, Store
 from hmem.rooms import Rooms
+from hmem.turnstile import Turnstile
 
 DRAIN = 5.0
 """Seconds that closing works on what was accepted here."""
@@ -34,6 +35,7 @@ class Opening:
         self._embedder = embedder
         self._clock = clock
         self._life = Life()
+        self._turnstile = Turnstile()
         self._lock = anyio.Lock()
         self._opened: Rooms | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -58,6 +60,11 @@ class Opening:
                 self._life.state = "open"
         self._life.check()
         return self
+
+    async def _enter(self) -> None:
+        """The first step of a verb that computes before it waits."""
+        self._life.check()
+        await self._turnstile.enter()
 
     async def aclose(self, *, timeout: float = DRAIN) -> None:
         """Work off what was accepted here for up to `timeout` seconds, then close.

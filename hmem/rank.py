@@ -37,6 +37,7 @@ class Ask:
     category: Category | None = None
     kinds: frozenset[Kind] = frozenset(("memory", "turn"))
     min_score: float | None = None
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +108,10 @@ def _turn_parts(
     if not turns.docs:
         return {}
     parts: dict[str, Floats] = {}
-    if query is not None:
-        own = turns.dense(query)
-        _give_newest_a_chance(turns, own, w)
-        parts["dense"] = _cosine(w.turn_dense, own[:-1])
-        parts["window_dense"] = _cosine(w.turn_window_dense, turns.windows(own))
+    cosines = _cosines(turns, query, w)
+    if cosines is not None:
+        parts["dense"] = _cosine(w.turn_dense, cosines[0])
+        parts["window_dense"] = _cosine(w.turn_window_dense, cosines[1])
     if len(ask.terms):
         lexicon = turns.lexicon
         counts = lexicon.counts(ask.terms)
@@ -130,12 +130,31 @@ def _cosine(weight: float, cosines: Floats) -> Floats:
     return np.maximum(cosines, np.float32(0)) * np.float32(weight)
 
 
-def _give_newest_a_chance(turns: Turns, own: Floats, w: Weights) -> None:
-    """Turns that wait for their vector count as a fair match, the newest few of them."""
-    if turns.index is None or len(turns.index) == turns.docs:
-        return
+def _cosines(
+    turns: Turns, query: Floats | None, w: Weights
+) -> tuple[Floats, Floats] | None:
+    """(docs,) cosines of passages and of their windows with the question, None where
+    there are none to be had.
+
+    The newest turns that wait for their vector count as a fair match, the newest most:
+    also when the question has no vector either, because the embedder is down.
+    """
+    if turns.index is None:
+        return None
     tail = np.arange(max(0, turns.docs - 4 * _NEWEST), turns.docs)
-    own[turns.without_vector(tail)[-_NEWEST:]] = w.unembedded
+    waiting = turns.without_vector(tail)[-_NEWEST:]
+    if query is not None:
+        own = turns.dense(query)
+        window = turns.windows(own)
+    elif len(waiting):
+        own, window = np.zeros((2, turns.docs + 1), np.float32)
+        window = window[:-1]
+    else:
+        return None
+    fair = np.float32(w.unembedded) * np.linspace(1.0, 1.2, len(waiting))
+    own[waiting] = fair
+    window[waiting] = np.maximum(window[waiting], fair)
+    return own[:-1], window
 
 
 def _spoken_of(turns: Turns, ask: Ask) -> Floats | None:

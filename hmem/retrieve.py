@@ -1,20 +1,22 @@
 """READ PATH: embed the question, bring the view up to date, rank, hand out hits."""
 
 import logging
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import anyio
 import numpy as np
 
 from hmem.config import Config
-from hmem.errors import BadVectorError, EmbedderError
+from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, rank
-from hmem.records import Block, Episode, Hit, Memory, SearchResult
+from hmem.records import EMPTY, Block, Episode, Hit, Memory, SearchResult
 from hmem.render import Line, pack
 from hmem.scoring import Floats, Weights
 from hmem.times import from_micros
-from hmem.vectors import index, unit
+from hmem.vectors import index
+from hmem.vectors.units import unit_query
 from hmem.views import View, ViewCache
 
 log = logging.getLogger("hmem.retrieve")
@@ -119,10 +121,12 @@ class _Look:
         pending = 0
         if view.pending:
             pending = int(np.isin(view.turns.job.view, list(view.pending)).sum())
-        return _Read(tuple(_hit(view, f) for f in found), pending)
+        explain = self._ask.explain
+        hits = tuple(_hit(view, f, f.parts if explain else EMPTY) for f in found)
+        return _Read(hits, pending)
 
 
-def _hit(view: View, found: Found) -> Hit:
+def _hit(view: View, found: Found, explain: Mapping[str, float]) -> Hit:
     record = view.record(found.kind, found.at)
     start, end = view.table(found.kind).span(found.doc)
     text = record.text if end - start == len(record.text) else record.text[start:end]
@@ -138,7 +142,7 @@ def _hit(view: View, found: Found) -> Hit:
             agent_id=record.agent_id,
             session_id=record.session_id,
             pending=record.pending,
-            explain=found.parts,
+            explain=explain,
             episode=record,
         )
     return Hit(
@@ -149,7 +153,7 @@ def _hit(view: View, found: Found) -> Hit:
         at=record.valid_from,
         agent_id=record.agent_id,
         session_id=record.session_id,
-        explain=found.parts,
+        explain=explain,
         source_ids=record.source_ids,
         replaced=tuple(_older(view, found.at)),
         memory=record,
@@ -166,11 +170,7 @@ def _older(view: View, at: int) -> list[Memory]:
 def _given(vector: Floats, space: Space | None) -> Floats | None:
     if space is None:
         return None
-    query = np.asarray(vector, np.float32)
-    if query.shape != (space.dim,):
-        raise BadVectorError(f"vector= must have {space.dim} dimensions")
-    row: Floats = unit(query[None, :])[0]
-    return row
+    return unit_query(vector, dim=space.dim)
 
 
 def _line(hit: Hit) -> Line:

@@ -171,8 +171,24 @@ def test_a_score_means_the_same_whether_or_not_other_rows_match() -> None:
 
 
 def test_equal_scores_are_ordered_by_age() -> None:
-    view = view_of(turns=[turn(n, "same", session_id=f"s{n}") for n in range(1, 8)])
+    rows = [turn(n, "same", session_id=f"s{n}") for n in range(1, 8)]
+    vectors = vector_rows(
+        "turn", [(n, 0) for n in range(1, 8)], np.stack([axis(0)] * 7)
+    )
+    view = view_of(turns=rows, vectors=[vectors])
     assert ids(view, ask("same")) == [f"t{n}" for n in range(1, 8)]
+
+
+def test_while_the_embedder_is_down_what_was_just_said_is_found_first() -> None:
+    rows = [turn(n, f"old topic {n}") for n in range(1, 60)]
+    vectors = np.stack([axis(n % DIM) for n in range(1, 60)])
+    keys = [(n, 0) for n in range(1, 60)]
+    view = view_of(
+        turns=[*rows, turn(60, "first thing"), turn(61, "second thing")],
+        vectors=[vector_rows("turn", keys, vectors)],
+    )
+    assert ids(view, ask("zzz", k=2)) == ["t61", "t60"]
+    assert ids(view, ask("topic 7", k=1)) == ["t7"]
 
 
 # -------------------------------------------------------------------------- filters

@@ -44,10 +44,20 @@ class ViewCache:
         """`use(view)` on an up-to-date view; None when nothing of the user is stored.
 
         Nothing else touches the view while `use` runs. Large views are used, and large
-        changes taken over, off the event loop.
+        changes taken over, off the event loop. Of many that come to a view that is not
+        there yet, one loads it.
         """
         while True:
             entry = self._entry(user_id)
+            if entry.view.mark is None:
+                async with entry.lock:
+                    if entry.view.mark is None:
+                        whole = await self._store.delta(user_id)
+                        if whole is None:
+                            self.forget(user_id)
+                            return None
+                        await self._take_over(entry, user_id, whole)
+                        return await _use(entry.view, use)
             since = entry.view.mark
             delta = await self._store.delta(user_id, since)
             if delta is None:
@@ -55,13 +65,16 @@ class ViewCache:
                 return None
             async with entry.lock:
                 if entry.view.mark == since:
-                    if delta.mark != since or delta.pending != entry.view.pending:
-                        await _run(entry.view.apply, delta, heavy=_size(delta) > _HEAVY)
-                        self._account(user_id, entry)
+                    await self._take_over(entry, user_id, delta)
                 elif not _covers(entry.view.mark, delta.mark):
                     continue  # somebody took over an older change meanwhile: ask again
-                docs = entry.view.turns.docs + entry.view.facts.docs
-                return await _run(use, entry.view, heavy=docs > _INLINE_DOCS)
+                return await _use(entry.view, use)
+
+    async def _take_over(self, entry: _Entry, user_id: str, delta: Delta) -> None:
+        view = entry.view
+        if delta.mark != view.mark or delta.pending != view.pending:
+            await _run(view.apply, delta, heavy=_size(delta) > _HEAVY)
+            self._account(user_id, entry)
 
     def forget(self, user_id: str) -> None:
         """Drop a user's view."""
@@ -103,6 +116,11 @@ class ViewCache:
         while self._bytes > self._max_bytes and self._entries:
             _, oldest = self._entries.popitem(last=False)
             self._bytes -= oldest.nbytes
+
+
+async def _use(view: View, use: Callable[[View], T]) -> T:
+    docs = view.turns.docs + view.facts.docs
+    return await _run(use, view, heavy=docs > _INLINE_DOCS)
 
 
 async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:
