@@ -34,9 +34,9 @@ from benchmarks_perf.people import DIM, Writer
 from hmem import AsyncMemory, Config
 from hmem.config import Durability
 from hmem.ingest import Intake
+from hmem.inputs.scope import scope_of
 from hmem.protocols import Accept
 from hmem.saying import read_call
-from hmem.scope import scope_of
 from hmem.stores import writes
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder

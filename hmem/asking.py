@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from hmem.config import Config
 from hmem.errors import BadVectorError, InputError, InputTypeError
-from hmem.items import read_category
+from hmem.inputs.items import read_category
+from hmem.inputs.scope import scope_of
 from hmem.protocols import Clock, Micros
 from hmem.rank import Ask
 from hmem.records import Kind
-from hmem.scope import scope_of
 from hmem.text import clean, query_tokens
 from hmem.times import interval, moment, to_micros
 

@@ -11,8 +11,9 @@ import numpy as np
 from hmem.config import Config
 from hmem.errors import EmbedderError, InputError, InputTypeError
 from hmem.ingest import Intake, fact_texts
-from hmem.items import Item, read_fact_text
-from hmem.metadata import read_metadata
+from hmem.inputs.items import Item, read_fact_text
+from hmem.inputs.metadata import read_metadata
+from hmem.inputs.scope import Scope
 from hmem.parts import Parts
 from hmem.protocols import (
     AddMemory,
@@ -28,7 +29,6 @@ from hmem.protocols import (
     WritePlan,
 )
 from hmem.records import HistoryEvent, Memory
-from hmem.scope import Scope
 from hmem.times import from_micros, to_micros
 from hmem.vectors import codec
 from hmem.views import memory_record

@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 import anyio.to_thread
 
 from hmem.config import Config
-from hmem.items import Item
-from hmem.messages import Message
+from hmem.inputs.items import Item
+from hmem.inputs.messages import Message
+from hmem.inputs.scope import Scope
 from hmem.protocols import (
     Accept,
     Clock,
@@ -26,7 +27,6 @@ from hmem.protocols import (
     NewTurn,
     TurnRow,
 )
-from hmem.scope import Scope
 from hmem.text import (
     content_hash,
     lexical,

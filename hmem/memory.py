@@ -7,8 +7,8 @@ from datetime import date, datetime
 from hmem.admin import Admin
 from hmem.asking import read_ask, read_count, read_max_tokens
 from hmem.config import Config
-from hmem.deadline import deadline, read_timeout
-from hmem.opening import Opening
+from hmem.inputs.deadline import deadline, read_timeout
+from hmem.inputs.scope import read_id, scope_of
 from hmem.paging import MAX_LIMIT, read_kind, read_page
 from hmem.protocols import LLM, Clock, Embedder, MemoryRow, Reranker, Store
 from hmem.rank import Ask
@@ -24,8 +24,8 @@ from hmem.records import (
     Page,
     SearchResult,
 )
+from hmem.running.opening import Opening
 from hmem.saying import read_call
-from hmem.scope import read_id, scope_of
 from hmem.scoped import Scoped
 from hmem.times import utc_now
 from hmem.views import episode_record, memory_record
@@ -88,8 +88,8 @@ class AsyncMemory(Opening):
     ) -> Receipt:
         """Make messages durable and return; what is left to do is queued.
 
-        `messages`: see `hmem.messages`; with `infer=False` finished facts, see
-        `hmem.items`. `observed_at` is when it was said (default: now), of a message with
+        `messages`: see `hmem.inputs.messages`; with `infer=False` finished facts, see
+        `hmem.inputs.items`. `observed_at` is when it was said (default: now), of a message with
         its own `timestamp` that. A list with a `session_id` that repeats what the session
         already holds adds only what is new. With an `idempotency_key` the same call sent
         again gives the first one's receipt; another call raises IdempotencyError.

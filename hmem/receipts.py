@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import anyio
 
-from hmem.deadline import deadline
 from hmem.errors import InputError
+from hmem.inputs.deadline import deadline
 from hmem.protocols import Job
 from hmem.records import AddResult, JobStatus, Skipped
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from hmem.config import Config
 from hmem.errors import InputError, InputTypeError
 from hmem.ingest import Call
-from hmem.items import read_items
-from hmem.messages import read_messages
-from hmem.metadata import merged, read_metadata
+from hmem.inputs.items import read_items
+from hmem.inputs.messages import read_messages
+from hmem.inputs.metadata import merged, read_metadata
+from hmem.inputs.scope import Scope
 from hmem.records import Skipped
-from hmem.scope import Scope
 from hmem.times import moment
 
 MAX_KEY_BYTES = 512

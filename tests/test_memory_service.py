@@ -106,7 +106,7 @@ async def test_another_model_is_refused_by_name_and_nothing_is_lost(
     ):
         async with AsyncMemory(relaxed, embedder=embedder) as mem:
             found = await mem.search("bees", user_id="u")
-            assert [hit.text for hit in found][:1] == ["I keep bees"]
+            assert "I keep bees" in [hit.text for hit in found]
             assert found.degraded[0] == why
             receipt = await mem.add(f"more bees {why}", user_id="u")
             assert receipt.status == "queued"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hmem.config import Config
 from hmem.errors import BadTimeError, InputError, InputTypeError, TextTooLongError
-from hmem.items import ReadItems, read_items
-from hmem.messages import ReadMessages, read_messages
-from hmem.metadata import RESERVED, read_metadata
+from hmem.inputs.items import ReadItems, read_items
+from hmem.inputs.messages import ReadMessages, read_messages
+from hmem.inputs.metadata import RESERVED, read_metadata
 
 CONFIG = Config(max_message_chars=1_000, max_messages=20, max_item_chars=100)
 SECRET = "canary7f3a"

@@ -10,8 +10,8 @@ import pytest
 
 from hmem.asking import MAX_QUERY_CHARS
 from hmem.config import Config
-from hmem.metadata import MAX_BYTES
-from hmem.scope import MAX_ID_BYTES
+from hmem.inputs.metadata import MAX_BYTES
+from hmem.inputs.scope import MAX_ID_BYTES
 from hmem.stores.keys import SEQ_MAX
 from hmem.vectors import CODECS, INDEXES
 

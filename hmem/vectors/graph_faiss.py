@@ -78,9 +78,8 @@ class HnswEngine:
         faiss, nodes = self._faiss, len(self._slot)
         alive = self._slot >= 0
         if mask is not None:
-            alive &= mask[
-                self._slot
-            ]  # a dead node looks at the last slot, and stays dead
+            # A dead node looks at the last slot, and stays dead.
+            alive &= mask[self._slot]
         share = max(1, int(np.count_nonzero(alive))) / nodes
         width = min(nodes, int(max(_SEARCH, 2 * k) / share))
         params = faiss.SearchParametersHNSW(efSearch=width)

@@ -52,7 +52,7 @@ class ViewCache:
             if entry.view.mark is None:
                 async with entry.lock:
                     if entry.view.mark is None:
-                        whole = await self._store.delta(user_id)
+                        whole = await self._store.delta(user_id, None)
                         if whole is None:
                             self.forget(user_id)
                             return None

@@ -8,7 +8,7 @@ text of their UTF-8 bytes; `flag` says whose tokens count.
 from collections.abc import Callable
 from functools import partial
 
-from hmem.tokentable import O200K, skipped, token_table
+from hmem.budget.table import O200K, skipped, token_table
 
 _TRIED = 40  # bytes up to which all chains are tried; beyond, a coarser bound is taken
 _BOUNDED = 4096  # bytes beyond which a piece counts as its bytes

@@ -8,12 +8,12 @@ from typing import Self
 import anyio
 
 from hmem.config import Config
-from hmem.deadline import read_timeout
 from hmem.errors import ClosedError
-from hmem.lifecycle import Life, running_loop
+from hmem.inputs.deadline import read_timeout
 from hmem.protocols import Clock, Embedder, Store
-from hmem.rooms import Rooms
-from hmem.turnstile import Turnstile
+from hmem.running.lifecycle import Life, running_loop
+from hmem.running.rooms import Rooms
+from hmem.running.turnstile import Turnstile
 
 DRAIN = 5.0
 """Seconds that closing works on what was accepted here."""

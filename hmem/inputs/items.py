@@ -15,9 +15,9 @@ from typing import Any, get_args
 
 from hmem.config import Config
 from hmem.errors import BadTimeError, InputError, InputTypeError, TextTooLongError
-from hmem.metadata import read_metadata
+from hmem.inputs.metadata import read_metadata
+from hmem.inputs.scope import read_id
 from hmem.records import EMPTY, Category, Skipped
-from hmem.scope import read_id
 from hmem.text import clean
 from hmem.times import Span, span
 

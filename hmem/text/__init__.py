@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-from hmem.fold import clean, normalise
-from hmem.names import proper_nouns
-from hmem.passages import passages
+from hmem.text.fold import clean, normalise
+from hmem.text.names import proper_nouns
+from hmem.text.passages import passages
 
 __all__ = [
     "TOKENISER",

@@ -5,15 +5,15 @@ until no two neighbours together are a token. The cutting is done here as they d
 merging needs their whole vocabularies, so each piece is *bounded*: a piece that the table
 knows as a token is one; else it is the longest chain of tokens that could remain, in
 which no two neighbours are a token that the table knows. What merging leaves is such a
-chain, so the bound holds whatever the table lacks. Pure; see `hmem.tokentable`.
+chain, so the bound holds whatever the table lacks. Pure; see `hmem.budget.table`.
 """
 
 import re
 import unicodedata
 from functools import lru_cache
 
-from hmem.chains import longest_chain
-from hmem.tokentable import CL100K, O200K, token_table
+from hmem.budget.chains import longest_chain
+from hmem.budget.table import CL100K, O200K, token_table
 
 # A text's "shape": itself, with each character that is not plain ASCII replaced by one
 # of these, so that the patterns need no Unicode classes. They are control characters; a

@@ -42,7 +42,7 @@ from typing import Any
 
 from hmem.config import Config
 from hmem.errors import InputError, InputTypeError, TextTooLongError
-from hmem.metadata import read_metadata
+from hmem.inputs.metadata import read_metadata
 from hmem.records import EMPTY, Skipped
 from hmem.text import clean
 from hmem.times import moment

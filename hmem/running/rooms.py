@@ -12,7 +12,6 @@ from hmem.editing import Editor, read_row_id
 from hmem.errors import ConfigError, InputError
 from hmem.events import Events
 from hmem.ingest import Call, Intake
-from hmem.lifecycle import Life
 from hmem.parts import Parts
 from hmem.process import Processor
 from hmem.protocols import Accepted, Clock, Embedder, Space, Store
@@ -20,6 +19,7 @@ from hmem.queries import RememberedQueries
 from hmem.receipts import FINAL, Bell, Receipt
 from hmem.records import AddResult, Erased, Skipped
 from hmem.retrieve import Retriever
+from hmem.running.lifecycle import Life
 from hmem.worker import Worker
 
 log = logging.getLogger("hmem.memory")

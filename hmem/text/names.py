@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from hmem.fold import normalise
+from hmem.text.fold import normalise
 
 _TOKEN = re.compile(r"@?\w[\w+#]*(?:['\u2019.&\-]\w+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")

@@ -1,0 +1,1 @@
+"""What a caller hands in -> validated values. Pure; raises before anything is written."""
