@@ -328,6 +328,18 @@ def test_without_its_extra_an_index_names_the_pip_line(
         index(name, 8)
 
 
+def test_a_missing_extra_is_a_skip_on_a_laptop_and_a_failure_in_ci(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "turbovec", None)
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception):
+        or_skip(lambda: index("turbovec:4", 8))
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(pytest.fail.Exception, match="CI needs"):
+        or_skip(lambda: index("turbovec:4", 8))
+
+
 def test_without_the_simd_extra_int8_is_scanned_by_numpy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
