@@ -39,10 +39,10 @@ class HnswEngine:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of codes, links and numbers."""
-        nodes = len(self._slot)
-        links = 4 * 2 * _LINKS + 4 * _LINKS // (_LINKS - 1) + 16
-        return nodes * (self._dim + links + 8) + 8 * len(self._node)
+        """Bytes of codes and links with the room they were measured to grow in, and of
+        numbers."""
+        nodes, links = len(self._slot), 4 * 2 * _LINKS + 16
+        return 7 * nodes * (self._dim + links) // 5 + 8 * (nodes + len(self._node))
 
     @property
     def worn(self) -> bool:
