@@ -91,7 +91,26 @@ class Worker:
             self._working.cancel()
 
     async def run(self) -> None:
-        """Work until `stop`. Cancelled or abandoned: gives all claims back at once."""
+        """Work until `stop`. Cancelled or abandoned: gives all claims back at once.
+
+        What nothing foresaw (a bug of ours or of a part that was brought) is told, and it
+        starts anew: whoever waits for a job must not wait for ever.
+        """
+        falls = 0
+        while not self._stopping:
+            try:
+                await self._shift()
+            except Exception as e:  # noqa: BLE001  # a worker must not end by accident
+                falls += 1
+                kind = type(e.exceptions[0] if isinstance(e, ExceptionGroup) else e)
+                log.error("the worker failed with %s and starts anew", kind.__name__)
+                self._events("worker_error", error=kind.__name__)
+                with anyio.CancelScope() as self._claiming:
+                    self._working = self._claiming
+                    await anyio.sleep(backoff(falls, base=_BASE, cap=_CAP))
+
+    async def _shift(self) -> None:
+        """Work until `stop`, or until something breaks."""
         async with anyio.create_task_group() as group:
             self._working = group.cancel_scope
             with anyio.CancelScope() as self._claiming:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hmem import Config, DiskFullError, EmbedderError
+from hmem import AsyncMemory, Config, DiskFullError, EmbedderError
 from hmem.protocols import Claim
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import FailingEmbedder, HangingEmbedder, HashEmbedder
@@ -284,3 +284,34 @@ async def test_a_suspect_waits_for_what_is_in_work(yard: Yard) -> None:
     assert (await yard.ended("v", slow)).status == "done"
     assert (await yard.ended("u", suspect)).status == "done"
     assert seen == ["slow", "suspect"]
+
+
+# --------------------------------------------------------------- faults of our own
+
+
+@pytest.mark.parametrize("where", ["wait_for_work", "release", "renew"])
+async def test_a_worker_that_breaks_starts_anew_and_the_jobs_end(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = [2]
+    whole = getattr(EmbeddedStore, where)
+
+    async def breaks(self: EmbeddedStore, *args: Any, **kwargs: Any) -> Any:
+        if broken[0]:
+            broken[0] -= 1
+            raise RuntimeError("a bug")
+        return await whole(self, *args, **kwargs)
+
+    monkeypatch.setattr(EmbeddedStore, where, breaks)
+    told: list[str] = []
+    config = Config(
+        path=tmp_path / "own",
+        lease=0.1,
+        on_event=lambda name, _: told.append(name),
+    )
+    embedder = FailingEmbedder(times=2)
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        receipts = [await mem.add(f"word {n}", user_id=f"u{n}") for n in range(3)]
+        for receipt in receipts:
+            assert (await receipt.result(timeout=20)).status == "done"
+        await eventually(lambda: where == "renew" or "worker_error" in told)
