@@ -94,7 +94,7 @@ def measure(group: Group, chosen: list[Configuration], rounds: int) -> Iterator[
                 for _ in range(_IN_A_ROW):
                     _timed(times, f"floor {size}", partial(np.dot, buffer, buffer))
         for i, one in enumerate(built):
-            _cold(times, f"cold {i}", one, group, max(2, min(rounds, 400_000 // n)))
+            _cold(times, f"cold {i}", one, group, max(2, min(rounds, 100_000 // n)))
             _adds(times, f"add {i}", one, group, min(rounds, 20))
     baseline = percentile(times["search 0"], 50)
     for i, one in enumerate(built):
