@@ -479,7 +479,7 @@ def test_auto_names_what_needs_no_extra_and_switches_once(
 ) -> None:
     dots = plain if kernel == "plain" else lambda *_: plain(*_)
     monkeypatch.setattr(registry, "best_dots", lambda: dots)
-    sizes = [0, 1, 10, 200, 1000, 2000, 5000, 20_000, 100_000, 10**6, 10**8]
+    sizes = [0, 1, 10, 200, 1000, 2000, 5000, 20_000, 100_000, 10**6, 10**12]
     names = [auto(dim, expect=n) for n in sizes]
     assert all(INDEXES[name].extra is None for name in names)
     assert names == sorted(names, key=["float32", "int8"].index)

@@ -15,7 +15,7 @@ from hmem.vectors.indexes import ScanIndex
 from hmem.vectors.simd import best_dots, plain
 from hmem.vectors.slots import Ids
 
-_SIMD_FROM = 600_000  # numbers: vectors times dimensions
+_SIMD_FROM = 600_000  # numbers: vectors times dimensions, of 384 or more
 _PLAIN_FROM = 5_000_000
 _BATCH = 4096  # rows moved at a time from one index to another
 
@@ -49,9 +49,28 @@ INDEXES: dict[str, Backend] = {
 def auto(dim: int, *, expect: int) -> str:
     """The index that `auto` stands for, by dimension and number of vectors.
 
-    The one place of that rule.
+    The one place of that rule. It goes by the time of `scores()`, which is what a view
+    asks for; median us of float32, and int8's as a multiple of it with the `simd` extra
+    and by numpy (`python -m benchmarks_perf.vector_switch`, AVX-512, 1 MB of L2):
+
+        n             200  500  1,000  2,000  3,000  5,000  10,000  20,000
+        d=384  us      14   15     39     53    106    209   1,081   2,622
+               simd  1.72 1.43   1.14    .98    .70    .51     .19     .17
+               numpy  4.1  3.6    3.6    3.0    2.3    1.8     .82     .71
+        d=768  us      12   31     50    136    346    981   2,413   4,877
+               simd  1.38  .94    .79    .46    .26    .17     .19     .19
+               numpy  3.9  3.1    3.2    2.3    1.4    .81     .74     .78
+        d=1536 us      21   48    157    735  1,168  2,139   3,842   8,440
+               simd   .99  .74    .36    .14    .16    .20     .19     .21
+               numpy  3.5  3.2    1.8    .75    .72    .65     .71     .80
+
+    Once float32 rows no longer fit the second-level cache, a quarter of the bytes wins;
+    numpy, which widens them first, wins once they come from memory. In fewer dimensions
+    what int8 costs for a vector, however short, counts more (d=128: 1.7 at 5,000, .55 at
+    20,000), so that the switch is proportionally later. turbovec and the
+    graph find the ten best sooner, but not every score, and need an extra: by name only.
     """
-    numbers = dim * expect
+    numbers = dim * expect * min(1.0, dim / 384)
     if numbers <= _SIMD_FROM or (numbers <= _PLAIN_FROM and best_dots() is plain):
         return "float32"
     return "int8"
