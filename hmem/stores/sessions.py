@@ -1,4 +1,4 @@
-"""Which leading turns of a resent list a session already holds."""
+"""Which turns of a resent list a session already holds."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -78,24 +78,59 @@ def message_key(session: Session, message_id: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)
 
 
-def held_turns(
+def new_turns(
     conn: sqlite3.Connection,
     account: Account,
     session: Session,
     turns: Sequence[NewTurn],
+) -> tuple[NewTurn, ...]:
+    """The turns that the session does not hold.
+
+    Where a turn has a message id that decides, wherever in the list it stands. Turns
+    without one are told by their digests; in a list without any id only leading ones are.
+    """
+    digests = [digest_of(turn) for turn in turns]
+    known = [_is_known(conn, account, session, turn) for turn in turns]
+    if True not in known:
+        held = session.held(digests) if None in known else 0
+        return tuple(turns[held:])
+    tail = _split(session.tail)
+    last = max(at for at, is_known in enumerate(known) if is_known)
+    end = last + 1 + _follow(digests[last:], known[last + 1 :], tail)
+    all_told = session.turns == len(tail)
+
+    def is_held(at: int) -> bool:
+        if at > last:
+            return at < end
+        if known[at] is None:
+            return not all_told or digests[at] in tail
+        return bool(known[at])
+
+    return tuple(turn for at, turn in enumerate(turns) if not is_held(at))
+
+
+def _is_known(
+    conn: sqlite3.Connection, account: Account, session: Session, turn: NewTurn
+) -> bool | None:
+    """Whether the session holds the turn's message id; None where it has none."""
+    if turn.message_id is None:
+        return None
+    key = message_key(session, turn.message_id)
+    found = conn.execute(
+        "SELECT 1 FROM message_ids WHERE uid = ? AND digest = ?", (account.uid, key)
+    ).fetchone()
+    return found is not None
+
+
+def _follow(
+    digests: Sequence[bytes], known: Sequence[bool | None], tail: list[bytes]
 ) -> int:
-    """How many leading turns the session holds: by message id, else by digest."""
-    by_id = 0
-    for at, turn in enumerate(turns):
-        if turn.message_id is None:
-            continue  # told by its neighbours
-        key = message_key(session, turn.message_id)
-        if not conn.execute(
-            "SELECT 1 FROM message_ids WHERE uid = ? AND digest = ?", (account.uid, key)
-        ).fetchone():
-            break
-        by_id = at + 1
-    return by_id or session.held([digest_of(turn) for turn in turns])
+    """How many turns without an id go on after the first digest as the tail does."""
+    if digests[0] not in tail:
+        return 0
+    at = len(tail) - tail[::-1].index(digests[0])
+    nameless = next((n for n, k in enumerate(known) if k is not None), len(known))
+    return _alike(digests[1 : 1 + nameless], tail[at:])
 
 
 def _alike(a: Sequence[bytes], b: Sequence[bytes]) -> int:

@@ -113,8 +113,9 @@ def _new_turns(
     if not add.turns:
         return (), 0
     session = sessions.load(conn, account, label)
-    held = sessions.held_turns(conn, account, session, add.turns) if add.resend else 0
-    new = add.turns[held:]
+    new = add.turns
+    if add.resend:
+        new = sessions.new_turns(conn, account, session, add.turns)
     if new:
         sessions.save(conn, session.extended([sessions.digest_of(t) for t in new]))
     for turn in new:
@@ -123,7 +124,7 @@ def _new_turns(
                 "INSERT OR IGNORE INTO message_ids VALUES(?, ?)",
                 (account.uid, sessions.message_key(session, turn.message_id)),
             )
-    return new, held
+    return new, len(add.turns) - len(new)
 
 
 def _insert_turns(

@@ -3,6 +3,7 @@
 
 import pytest
 
+from hmem.protocols import NewTurn
 from hmem.testing.store.making import accept, turn
 from hmem.testing.store.view import kept
 from hmem.testing.store.world import World
@@ -76,6 +77,31 @@ class ResendTests:
         await world.store.accept("ana", accept(*turns[3:], resend=True))
         view = await kept(world.store, "ana")
         assert [r.text for r in view.turns.values()] == [f"t{n}" for n in range(6)]
+
+    @pytest.mark.parametrize(
+        ("held", "sent", "added"),
+        [
+            pytest.param("a1", "a2", "a2", id="the same words under a new id"),
+            pytest.param("a1 b2", "a3 b4", "a3 b4", id="a round that is said again"),
+            pytest.param("a1 b2 c3", "x9 b2 c3 d4", "x9 d4", id="edited at its start"),
+            pytest.param("a1 b2 c3", "a1 x9 c3 d4", "x9 d4", id="edited in its middle"),
+            pytest.param("a1 b2 c3", "x c3 d4", "x d4", id="a summary before a window"),
+            pytest.param("a1 b", "a1 b c2", "c2", id="a turn without an id at the end"),
+            pytest.param("a1 b c2", "a1 b c2 d", "d", id="a turn without an id within"),
+        ],
+    )
+    async def test_message_ids_decide_wherever_they_stand(
+        self, world: World, held: str, sent: str, added: str
+    ) -> None:
+        def said(words: str) -> list[NewTurn]:
+            return [turn(w[0], message_id=w[1:] or None) for w in words.split()]
+
+        await world.store.accept("ana", accept(*said(held), resend=True))
+        done = await world.store.accept("ana", accept(*said(sent), resend=True))
+        view = await kept(world.store, "ana")
+        rows = [r.text + (r.message_id or "") for r in view.turns.values()]
+        assert rows == f"{held} {added}".split()
+        assert len(done.turns) == len(added.split())
 
     async def test_who_says_it_counts(self, world: World) -> None:
         await world.store.accept("ana", accept(turn("a"), resend=True))
