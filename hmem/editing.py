@@ -9,6 +9,7 @@ import anyio
 import numpy as np
 
 from hmem.config import Config
+from hmem.embed.checks import embed
 from hmem.errors import EmbedderError, InputError, InputTypeError
 from hmem.ingest import Intake, fact_texts
 from hmem.inputs.items import Item, read_fact_text
@@ -92,14 +93,18 @@ class Editor:
         vectors = await self._vectors(memory)
         ops.append(
             AddMemory(
-                memory=memory, supersedes=row.id, reason="updated", vectors=vectors
+                memory=memory,
+                supersedes=row.id,
+                needs_target=True,
+                reason="updated",
+                vectors=vectors,
             )
         )
         applied = await self._store.apply(user_id, WritePlan(at=now, ops=tuple(ops)))
         outcome = applied.outcomes[-1]
         if outcome.status == "duplicate":
             await self._merge(user_id, row, outcome, now)
-        found = await self.row(user_id, outcome.id)
+        found = None if outcome.id is None else await self.row(user_id, outcome.id)
         if not isinstance(found, MemoryRow):
             raise InputError("the memory was erased while it was updated")
         return memory_record(user_id, found)
@@ -147,7 +152,7 @@ class Editor:
         texts = fact_texts(memory)
         try:
             with anyio.fail_after(self._config.embed_timeout):
-                vectors = await embedder.embed(texts)
+                vectors = await embed(embedder, texts)
         except TimeoutError as e:
             raise EmbedderError(
                 "the embedder took too long; nothing was changed"

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
+import anyio.to_thread
+
 from hmem.admin import Admin
-from hmem.asking import read_ask, read_count, read_max_tokens
+from hmem.asking import read_ask, read_count, read_flag, read_max_tokens
 from hmem.config import Config
 from hmem.inputs.deadline import deadline, read_timeout
 from hmem.inputs.scope import read_id, scope_of
@@ -98,6 +100,7 @@ class AsyncMemory(Opening):
         receipt is done, says why in `skipped`, and its id is "". `wait=True` returns once
         the job ended; then a DeadlineError leaves it going on.
         """
+        read_flag(wait, "wait")
         await self._enter()
         rooms = self._rooms
         call, skipped = read_call(
@@ -264,7 +267,8 @@ class AsyncMemory(Opening):
             min_score=min_score,
         )
         result = await self._search(ask, user_id, timeout)
-        return result.block(max_tokens=cap)
+        # Counting a line's tokens costs 20-100 us the first time: not on the loop.
+        return await anyio.to_thread.run_sync(lambda: result.block(max_tokens=cap))
 
     async def get(self, id: str, *, user_id: object) -> Memory | Episode | None:
         """A memory (closed ones too) or a turn by its id; None for an unknown id and for

@@ -75,7 +75,8 @@ class Accept:
 
     `queue=False` ends the job at once (nothing is left to do). `key` is the caller's
     idempotency key and `body_hash` what it stands for. `resend` asks the store to drop the
-    leading turns that the session already holds.
+    turns that the session already holds: those whose message id it knows, and without ids
+    the leading ones.
     """
 
     turns: tuple[NewTurn, ...] = ()
@@ -269,13 +270,15 @@ class AddMemory:
     and points to it. A target closed meanwhile: the new row chains onto the open head of
     the target's chain, or after its last version where that was closed without successor
     (which keeps its end). An unknown target: the fact is added alone, and the outcome is
-    "unknown" with the new row's id. A target that is newer than the new row: the row is
+    "unknown" with the new row's id; with `needs_target` nothing is added and the id is
+    None, so that an edit never brings back what was erased meanwhile. A target that is newer than the new row: the row is
     inserted closed, its `valid_to` the newer one's start. An expired row is not open. The
     sequence in the keys of `vectors` is not known yet and not read.
     """
 
     memory: NewMemory
     supersedes: str | None = None
+    needs_target: bool = False
     reason: str | None = None
     vectors: VectorRows | None = None
 

@@ -8,6 +8,7 @@ import anyio
 import numpy as np
 
 from hmem.config import Config
+from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, rank
@@ -94,13 +95,15 @@ class Retriever:
         limit = embed_timeout or self._config.query_embed_timeout
         try:
             with anyio.fail_after(limit):
-                vectors = await self._embedder.embed([ask.query], purpose="query")
+                vectors = await embed(self._embedder, [ask.query], purpose="query")
         except TimeoutError:
             return None, ("embedder_timeout",)
         except EmbedderError as e:
             log.warning("searching by words alone: %s", e)
             return None, ("embedder_failed",)
-        return np.asarray(vectors[0], np.float32), ()
+        if vectors.shape[1] != space.dim:
+            return None, ("other_embedding_space",)
+        return vectors[0], ()
 
 
 class _Look:

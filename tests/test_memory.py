@@ -1,6 +1,7 @@
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ import hmem
 from hmem import (
     AsyncMemory,
     BadTimeError,
+    Block,
     Config,
     EmbedderError,
     Episode,
@@ -20,7 +22,9 @@ from hmem import (
     Memory,
     QueueFullError,
     TextTooLongError,
+    render,
 )
+from hmem.render import Line
 from hmem.testing.fakes import (
     FailingEmbedder,
     FrozenClock,
@@ -44,6 +48,33 @@ async def fact(mem: AsyncMemory, text: str, **more: object) -> str:
     given = [{"text": text, **more}]
     receipt = await mem.add(given, user_id="u", infer=False, wait=True, timeout=10)
     return (await receipt).added[0]
+
+
+async def test_a_timeout_past_every_float_is_none(mem: AsyncMemory) -> None:
+    await mem.add("a", user_id="u", timeout=10**400)
+    assert (await mem.search("a", user_id="u", timeout=10**400)).hits
+
+
+async def test_wait_is_true_or_false(mem: AsyncMemory) -> None:
+    with pytest.raises(InputTypeError, match="wait"):
+        await mem.add("a", user_id="u", wait="no")  # type: ignore[arg-type]
+    assert not (await mem.get_all(user_id="u")).rows
+
+
+async def test_a_block_is_rendered_off_the_loop(
+    mem: AsyncMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def pack(lines: Sequence[Line], *, max_tokens: int) -> Block:
+        threads.append(threading.get_ident())
+        return render.pack(lines, max_tokens=max_tokens)
+
+    monkeypatch.setattr("hmem.retrieve.pack", pack)
+    await mem.add("a word", user_id="u")
+    assert "a word" in (await mem.context("word", user_id="u")).text
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()
 
 
 # --------------------------------------------------------------- the public names

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hmem.embed.checks import embed
 from hmem.errors import ClosedError
 from hmem.protocols import Embedder
 
@@ -82,7 +83,7 @@ class QueryCache:
         return (self.embedder.model, query)
 
     async def _fetch(self, key: _Key, query: str) -> Vector:
-        rows = await self.embedder.embed([query], purpose="query")
+        rows = await embed(self.embedder, [query], purpose="query")
         vector = np.array(rows[0], dtype=np.float32)
         vector.flags.writeable = False
         if self.size and not self._closed:

@@ -1,11 +1,13 @@
 """What every embedder checks of what goes in and what comes out."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.errors import EmbedderError, InputTypeError
+from hmem.errors import EmbedderError, HmemError, InputTypeError
+from hmem.protocols import Embedder
 
 
 def checked_texts(texts: Sequence[str]) -> list[str]:
@@ -16,6 +18,30 @@ def checked_texts(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, (str, bytes)):
         raise InputTypeError("texts must be a list of strings, not one string")
     return [_encodable(text) for text in texts]
+
+
+async def embed(
+    embedder: Embedder,
+    texts: Sequence[str],
+    *,
+    purpose: Literal["passage", "query"] = "passage",
+) -> NDArray[np.float32]:
+    """(n, dim) rows of an embedder that anybody may have brought. Raises EmbedderError for
+    whatever else it raises, and for what is not one row of finite numbers per text."""
+    try:
+        found = await embedder.embed(texts, purpose=purpose)
+        rows = np.asarray(found, dtype=np.float32)
+    except HmemError:
+        raise
+    except Exception as e:
+        raise EmbedderError(f"the embedder failed: {type(e).__name__}") from e
+    if rows.ndim != 2 or len(rows) != len(texts):
+        raise EmbedderError("the embedder returned another number of vectors")
+    if embedder.dim not in (None, rows.shape[1]):
+        raise EmbedderError("the embedder returned vectors of another dimension")
+    if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
+        raise EmbedderError("the embedder returned a vector with NaN, Inf or no length")
+    return rows
 
 
 def unit_rows(

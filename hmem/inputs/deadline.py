@@ -18,7 +18,11 @@ def read_timeout(value: object, name: str = "timeout") -> float | None:
         raise InputTypeError(f"{name} must be seconds or None, not {kind}")
     if not value >= 0:
         raise InputError(f"{name} must be seconds >= 0")
-    return None if math.isinf(value) else float(value)
+    try:
+        seconds = float(value)
+    except OverflowError:
+        return None  # an int past every float is no limit
+    return None if math.isinf(seconds) else seconds
 
 
 @contextmanager

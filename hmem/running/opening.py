@@ -75,7 +75,9 @@ class Opening:
         """
         limit = read_timeout(timeout)
         if self._life.state == "new":
-            self._life.state = "closed"
+            async with self._lock:  # an opening under way comes to its end first
+                if self._life.state == "new":
+                    self._life.state = "closed"
         if self._opened is None or not self._life.is_ours:
             return
         self._life.check_loop()

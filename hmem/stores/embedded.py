@@ -167,8 +167,7 @@ class EmbeddedStore:
         if n is None:
             return Erased(rows={})
         rows = await self._handle.write(n, lambda conn: erase.erase(conn, user_id))
-        if not rows:
-            return Erased(rows={})
+        # Also without rows: an earlier call may have been cut off before this.
         async with self._handle.pool.use(n) as shard:
             emptied = await shard.truncate(TRUNCATE_WITHIN)
         why = f"{shard.path.name}-wal: a reader keeps old pages; a checkpoint ends them"

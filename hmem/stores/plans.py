@@ -51,7 +51,9 @@ def apply(
     if refused is not None:
         return refused, False
     if account is None:
-        if not any(isinstance(op, AddMemory) for op in plan.ops):
+        if not any(
+            isinstance(op, AddMemory) and not op.needs_target for op in plan.ops
+        ):
             unknown = tuple(Outcome(status="unknown") for _ in plan.ops)
             return Applied(outcomes=unknown), False
         account = accounts.find_or_create(conn, user_id)
@@ -95,11 +97,13 @@ def _run(work: Work, op: Op) -> Outcome:
 
 def _add(work: Work, op: AddMemory) -> Outcome:
     conn, account, new = work.conn, work.account, op.memory
+    target = _target(work, op.supersedes)
+    if target is None and op.needs_target:
+        return Outcome(status="unknown")
     twin = open_twin(conn, account, new, work.at)
     if twin is not None:
         _blame(work, op).skipped.append(Skipped(reason="duplicate", id=twin))
         return Outcome(status="duplicate", id=twin)
-    target = _target(work, op.supersedes)
     at_place = chains.place(conn, target, new.valid_from) if target else None
     seq = insert_memory(conn, account, new, work.at)
     name = public_id(account.incarnation, MEMORY, seq, work.at)

@@ -1,5 +1,6 @@
 """Views of many users, bounded in bytes, least recently used first out."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
@@ -124,9 +125,21 @@ async def _use(view: View, use: Callable[[View], T]) -> T:
 
 
 async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:
-    if heavy:
-        return await anyio.to_thread.run_sync(function, argument)
-    return function(argument)
+    """A thread that was begun is waited for, also by a cancelled caller: the view is
+    nobody else's before it is done."""
+    if not heavy:
+        return function(argument)
+    work = asyncio.ensure_future(anyio.to_thread.run_sync(function, argument))
+    cancelled: asyncio.CancelledError | None = None
+    with anyio.CancelScope(shield=True):
+        while not work.done():
+            try:
+                await asyncio.wait([work])
+            except asyncio.CancelledError as e:
+                cancelled = e
+    if cancelled is not None:
+        raise cancelled
+    return work.result()
 
 
 def _size(delta: Delta) -> int:

@@ -1,0 +1,159 @@
+"""Two things at once, and one after another that was cut off."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hmem import AsyncMemory, ClosedError, Config, EmbedderError, InputError
+from hmem.protocols import TurnRow
+from hmem.testing.fakes import HashEmbedder
+from hmem.views.turns import Turns
+
+CANARY = "zebrafinch"
+Purpose = Literal["passage", "query"]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(path=tmp_path / "m", shards=1, embed="none", durability="normal")
+
+
+def files_with(folder: Path, word: str) -> list[str]:
+    return [p.name for p in folder.iterdir() if word.encode() in p.read_bytes()]
+
+
+class GatedEmbedder(HashEmbedder):
+    """Waits at the gate once one is set."""
+
+    gate: asyncio.Event | None = None
+
+    async def embed(
+        self, texts: Sequence[str], *, purpose: Purpose = "passage"
+    ) -> NDArray[np.float32]:
+        if self.gate is not None:
+            await self.gate.wait()
+        return await super().embed(texts, purpose=purpose)
+
+
+async def test_an_update_does_not_bring_back_an_erased_user(config: Config) -> None:
+    embedder = GatedEmbedder()
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        receipt = await mem.add("a", user_id="u", infer=False, wait=True)
+        fact = (await receipt).added[0]
+        embedder.gate = asyncio.Event()
+        update = asyncio.create_task(mem.update(fact, user_id="u", text=CANARY))
+        await asyncio.sleep(0.05)
+        await mem.delete_user("u")
+        embedder.gate.set()
+        with pytest.raises(InputError, match="erased"):
+            await update
+        assert not (await mem.get_all(user_id="u")).rows
+    assert files_with(config.folder, CANARY) == []
+
+
+@pytest.mark.parametrize("cut", ["returned", "cancelled"])
+async def test_erasing_again_ends_what_the_first_call_left(
+    config: Config, cut: str
+) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add(CANARY, user_id="u", wait=True)
+        reader = sqlite3.connect(config.folder / "shard-00.db")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM users").fetchone()
+        first = asyncio.create_task(mem.delete_user("u"))
+        if cut == "cancelled":
+            await asyncio.sleep(0.2)
+            first.cancel()
+        await asyncio.wait([first])
+        assert (await mem.delete_user("u")).pending  # the reader is still there
+        reader.close()
+        again = await mem.delete_user("u")
+        assert (again.total, again.pending) == (0, ())
+        assert files_with(config.folder, CANARY) == []
+
+
+async def test_a_search_cancelled_while_its_view_loads_leaves_no_half_view(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, loading = asyncio.get_running_loop(), asyncio.Event()
+    append = Turns.append
+
+    def slowly(self: Turns, rows: Sequence[TurnRow]) -> None:
+        loop.call_soon_threadsafe(loading.set)
+        time.sleep(0.1)
+        append(self, rows)
+
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add([f"line {n}" for n in range(1_000)], user_id="u")
+        await mem.flush()
+        monkeypatch.setattr(Turns, "append", slowly)
+        search = asyncio.create_task(mem.search("line", user_id="u"))
+        await loading.wait()
+        search.cancel()
+        found = await mem.search("999", user_id="u", k=1_000)
+        assert (len(found.hits), found.hits[0].text) == (1_000, "line 999")
+        with pytest.raises(asyncio.CancelledError):
+            await search
+
+
+async def test_closing_while_it_opens_closes(config: Config) -> None:
+    mem = AsyncMemory(config, embedder=HashEmbedder())
+    opening = asyncio.create_task(mem.open())
+    await asyncio.sleep(0.001)
+    await mem.aclose()
+    await asyncio.wait([opening])
+    with pytest.raises(ClosedError):
+        await mem.add("a", user_id="u")
+
+
+class SpoiltEmbedder(HashEmbedder):
+    """Answers with whatever it is told to once it is spoilt."""
+
+    spoilt: Any = None
+
+    async def embed(
+        self, texts: Sequence[str], *, purpose: Purpose = "passage"
+    ) -> NDArray[np.float32]:
+        if isinstance(self.spoilt, Exception):
+            raise self.spoilt
+        if self.spoilt is not None:
+            return self.spoilt  # type: ignore[no-any-return]
+        return await super().embed(texts, purpose=purpose)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        RuntimeError("secret"),
+        np.full((1, 64), np.nan, np.float32),
+        np.zeros((1, 64), np.float32),
+        np.ones((1, 7), np.float32),
+        np.ones(64, np.float32),
+        np.empty((0, 64), np.float32),
+        [["a"] * 64],
+        7,
+    ],
+    ids=repr,
+)
+async def test_a_spoilt_embedder_degrades_a_search_and_refuses_an_update(
+    config: Config, spoilt: object
+) -> None:
+    embedder = SpoiltEmbedder()
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        receipt = await mem.add("a cat", user_id="u", infer=False, wait=True)
+        embedder.spoilt = spoilt
+        found = await mem.search("cat", user_id="u")
+        assert [hit.text for hit in found.hits] == ["a cat"]
+        assert found.degraded
+        with pytest.raises(EmbedderError):
+            await mem.update((await receipt).added[0], user_id="u", text="b")
+        embedder.spoilt = None
+        again = await mem.search("cat", user_id="u")
+        assert not again.degraded
