@@ -13,6 +13,7 @@ from hmem.views import episode_record, memory_record
 
 MAX_LIMIT = 1_000
 _SIGN = 8
+_MOST_DIGITS = 18
 PendingJobs = Callable[[], Awaitable[frozenset[int]]]
 
 
@@ -43,7 +44,10 @@ def read_cursor(cursor: object, user_id: str, asked: Kind | None) -> tuple[Kind,
     sign, body = raw[:_SIGN], raw[_SIGN:]
     if sign != _sign(user_id, asked, body) or len(body) < 2:
         raise _bad_cursor()
-    return KINDS[body[0] - ord("0")], int(body[1:])
+    kind, after = body[:1], body[1:]
+    if kind not in (b"0", b"1") or not after.isdigit() or len(after) > _MOST_DIGITS:
+        raise _bad_cursor()
+    return KINDS[int(kind)], int(after)
 
 
 async def read_page(

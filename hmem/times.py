@@ -104,7 +104,7 @@ def _read(value: object, zone: ZoneInfo, name: str) -> Span | datetime:
             return _days(value.year, value.month, value.day, zone)
         if isinstance(value, str):
             return _parse(value.strip(), zone)
-    except (ValueError, OverflowError) as e:
+    except Exception as e:  # a caller's tzinfo may raise anything
         raise BadTimeError(f"{name} cannot be read as a time; use {_FORMS}") from e
     raise InputTypeError(f"{name} must be {_FORMS}, not {type(value).__name__}")
 

@@ -1,5 +1,6 @@
 import asyncio
 import math
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -17,6 +18,7 @@ from hmem import (
     InputError,
     InputTypeError,
 )
+from hmem.paging import _sign
 from hmem.testing.fakes import (
     FrozenClock,
     HashEmbedder,
@@ -282,6 +284,11 @@ async def test_pages_give_every_row_once_memories_first(mem: AsyncMemory) -> Non
     assert all(row.id for row in turns)
 
 
+def forged(body: bytes) -> str:
+    """What somebody who read the source can make."""
+    return urlsafe_b64encode(_sign("u", None, body) + body).decode()
+
+
 async def test_a_cursor_is_good_for_its_user_and_kind_alone(mem: AsyncMemory) -> None:
     for user in ("u", "v"):
         await mem.add(["a", "b", "c"], user_id=user, wait=True)
@@ -296,6 +303,7 @@ async def test_a_cursor_is_good_for_its_user_and_kind_alone(mem: AsyncMemory) ->
         "!",
         "\u00e9",
         "MA==",
+        *(forged(body) for body in (b"9", b"0x", b"21", b"0" + b"9" * 30)),
         "A" * 5_000,
     ]
     for one in bad:

@@ -351,6 +351,32 @@ def test_metadata_that_json_cannot_hold_is_refused(value: object) -> None:
         read_metadata(value)
 
 
+def test_metadata_that_holds_itself_many_times_is_refused_at_once() -> None:
+    value: list[object] = []
+    for _ in range(28):
+        value = [value, value]
+    with pytest.raises(InputError, match="larger"):
+        read_metadata({"a": value})
+
+
+def test_a_message_whose_own_code_fails_is_refused_by_type() -> None:
+    class Broken:
+        def model_dump(self) -> object:
+            raise RuntimeError("secret")
+
+    for said in (Broken(), {"role": "user", "content": [Broken()]}):
+        with pytest.raises(InputTypeError, match="Broken") as e:
+            read_messages(said, Config())
+        assert "secret" not in str(e.value)
+
+
+def test_numbers_with_more_digits_than_python_prints_are_refused() -> None:
+    with pytest.raises(TextTooLongError):
+        read_messages({"role": "user", "content": "a", "id": 10**5000}, Config())
+    with pytest.raises(InputError, match="unknown keys"):
+        read_items({"text": "a", 10**5000: 1}, Config())
+
+
 def test_endless_metadata_is_refused() -> None:
     loop: dict[str, object] = {}
     loop["a"] = loop

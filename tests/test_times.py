@@ -1,4 +1,4 @@
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -140,6 +140,15 @@ def test_what_is_no_iso_time_is_refused_without_being_quoted(value: str) -> None
 def test_numbers_and_other_types_are_refused_by_type(value: object) -> None:
     with pytest.raises(InputTypeError):
         start(value)
+
+
+def test_a_zone_that_fails_is_refused() -> None:
+    class Broken(tzinfo):
+        def utcoffset(self, dt: datetime | None) -> timedelta:
+            raise RuntimeError("secret")
+
+    with pytest.raises(BadTimeError):
+        moment(datetime(2026, 1, 1, tzinfo=Broken()), PARIS, end_of_day=False)
 
 
 def test_not_a_time_is_refused() -> None:

@@ -88,10 +88,9 @@ def _item(one: object, where: str, config: Config) -> Item:
     if not isinstance(given, Mapping):
         kind = type(one).__name__
         raise InputTypeError(f"{where} must be a str or a mapping, not {kind}")
-    unknown = sorted(str(key)[:40] for key in given if key not in _KEYS)
-    if unknown:
+    if any(key not in _KEYS for key in given):
         known = ", ".join(sorted(_KEYS))
-        hint = "; messages need infer=True" if "content" in unknown else ""
+        hint = "; messages need infer=True" if "content" in given else ""
         raise InputError(f"{where} has unknown keys; known are {known}{hint}")
     start, end, precision = _event(given, where, config)
     return Item(

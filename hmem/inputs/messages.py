@@ -98,13 +98,23 @@ def _mapping(one: object, where: str) -> Mapping[str, Any]:
     """A message as a mapping, whichever way it came."""
     if isinstance(one, str):
         return {"role": "user", "content": one}
-    dump = getattr(one, "model_dump", None)
-    if dump is not None and not isinstance(one, type):
-        one = dump()
+    one = _dumped(one, where)
     if not isinstance(one, Mapping):
         kind = type(one).__name__
         raise InputTypeError(f"{where} must be a str or a mapping, not {kind}")
     return one
+
+
+def _dumped(one: object, where: str) -> object:
+    """What an SDK's or pydantic's object holds; anything else as it is."""
+    dump = getattr(one, "model_dump", None)
+    if dump is None or isinstance(one, type):
+        return one
+    try:
+        return dump()
+    except Exception as e:  # the caller's code may raise anything
+        kind = type(one).__name__
+        raise InputTypeError(f"{where}: model_dump() of {kind} failed") from e
 
 
 def _message(
@@ -166,9 +176,7 @@ def _part(part: object, where: str) -> str:
     """One content part: its words, or a marker for what has none."""
     if isinstance(part, str):
         return part
-    dump = getattr(part, "model_dump", None)
-    if dump is not None and not isinstance(part, type):
-        part = dump()
+    part = _dumped(part, where)
     if not isinstance(part, Mapping):
         kind = type(part).__name__
         raise InputTypeError(f"{where} must be a str or a mapping, not {kind}")
@@ -230,8 +238,9 @@ def _id(value: object, where: str) -> str | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise InputTypeError(f"{where}.id must be a str, not {type(value).__name__}")
-    text = clean(str(value))
-    if len(text.encode()) > MAX_MESSAGE_ID_BYTES:
+    too_long = isinstance(value, int) and value.bit_length() > 8 * MAX_MESSAGE_ID_BYTES
+    text = "" if too_long else clean(str(value))
+    if too_long or len(text.encode()) > MAX_MESSAGE_ID_BYTES:
         raise TextTooLongError(
             f"{where}.id is longer than {MAX_MESSAGE_ID_BYTES} bytes"
         )

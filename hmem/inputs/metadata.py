@@ -32,7 +32,7 @@ def read_metadata(value: object, name: str = "metadata") -> Mapping[str, Any]:
         raise InputTypeError(f"{name} must be a mapping, not {type(value).__name__}")
     if not value:
         return EMPTY
-    _check(value, name, depth=0)
+    _check(value, name, [MAX_BYTES], depth=0)
     reserved = sorted(RESERVED.intersection(value))
     if reserved:
         raise InputError(f"{name} must not set {', '.join(reserved)}: hmem sets it")
@@ -48,20 +48,30 @@ def merged(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> Mapping[str, A
     return {**outer, **inner} if outer and inner else inner or outer
 
 
-def _check(value: object, name: str, *, depth: int) -> None:
+def _check(value: object, name: str, left: list[int], *, depth: int) -> None:
+    """`left[0]` bytes may still come: counted on the way, at their least, because a value
+    that holds itself many times over is small in memory and endless as JSON."""
     if depth > MAX_DEPTH:
         raise InputError(f"{name} is nested deeper than {MAX_DEPTH}")
+    _spend(left, 1 + (len(value) if isinstance(value, str) else 0), name)
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise InputTypeError(f"{name} has a key that is not a str")
+            _spend(left, len(key), name)
             _check_text(key, name)
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         for inner in value:
-            _check(inner, name, depth=depth + 1)
+            _check(inner, name, left, depth=depth + 1)
     else:
         _check_scalar(value, name)
+
+
+def _spend(left: list[int], size: int, name: str) -> None:
+    left[0] -= size
+    if left[0] < 0:
+        raise InputError(f"{name} is larger than {MAX_BYTES} bytes of JSON")
 
 
 def _check_scalar(value: object, name: str) -> None:
