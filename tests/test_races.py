@@ -103,6 +103,53 @@ async def test_a_search_cancelled_while_its_view_loads_leaves_no_half_view(
             await search
 
 
+async def test_searches_cut_off_leave_no_entries_and_no_uncounted_bytes(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, loading = asyncio.get_running_loop(), asyncio.Event()
+    append = Turns.append
+
+    def slowly(self: Turns, rows: Sequence[TurnRow]) -> None:
+        loop.call_soon_threadsafe(loading.set)
+        time.sleep(0.05)
+        append(self, rows)
+
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add([f"line {n}" for n in range(1_000)], user_id="u")
+        await mem.flush()
+        cache = mem._rooms.retriever.views
+        for waits in range(1, 40):
+            search = asyncio.create_task(mem.search("line", user_id=f"nobody{waits}"))
+            for _ in range(waits):
+                await asyncio.sleep(0)
+            search.cancel()
+            await asyncio.wait([search])
+        assert cache.stats()["views"] == 0
+        monkeypatch.setattr(Turns, "append", slowly)
+        search = asyncio.create_task(mem.search("line", user_id="u"))
+        await loading.wait()
+        search.cancel()
+        await asyncio.wait([search])
+        assert cache.stats()["bytes"] == sum(
+            e.view.nbytes for e in cache._entries.values()
+        )
+
+
+async def test_a_view_that_broke_while_it_grew_is_loaded_anew(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add("one", user_id="u", wait=True)
+        await mem.search("one", user_id="u")
+        await mem.add("two", user_id="u", wait=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(Turns, "append_lexical", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                await mem.search("one", user_id="u")
+        found = await mem.search("two", user_id="u")
+        assert {hit.text for hit in found.hits} == {"one", "two"}
+
+
 async def test_closing_while_it_opens_closes(config: Config) -> None:
     mem = AsyncMemory(config, embedder=HashEmbedder())
     opening = asyncio.create_task(mem.open())

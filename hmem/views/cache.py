@@ -53,11 +53,8 @@ class ViewCache:
             if entry.view.mark is None:
                 async with entry.lock:
                     if entry.view.mark is None:
-                        whole = await self._store.delta(user_id, None)
-                        if whole is None:
-                            self.forget(user_id)
+                        if not await self._load(entry, user_id):
                             return None
-                        await self._take_over(entry, user_id, whole)
                         return await _use(entry.view, use)
             since = entry.view.mark
             delta = await self._store.delta(user_id, since)
@@ -71,10 +68,29 @@ class ViewCache:
                     continue  # somebody took over an older change meanwhile: ask again
                 return await _use(entry.view, use)
 
+    async def _load(self, entry: _Entry, user_id: str) -> bool:
+        """Fill an empty view. False: nothing of the user is stored. An entry that stays
+        empty, also because its load failed or was cancelled, does not stay."""
+        try:
+            whole = await self._store.delta(user_id, None)
+            if whole is not None:
+                await self._take_over(entry, user_id, whole)
+            return whole is not None
+        finally:
+            if entry.view.mark is None and self._entries.get(user_id) is entry:
+                self.forget(user_id)
+
     async def _take_over(self, entry: _Entry, user_id: str, delta: Delta) -> None:
         view = entry.view
-        if delta.mark != view.mark or delta.pending != view.pending:
+        if delta.mark == view.mark and delta.pending == view.pending:
+            return
+        try:
             await _run(view.apply, delta, heavy=_size(delta) > _HEAVY)
+        except Exception:
+            # Half of it may have been taken over: whoever comes next loads it anew.
+            entry.view = View(user_id, view.space, self._make_index)
+            raise
+        finally:
             self._account(user_id, entry)
 
     def forget(self, user_id: str) -> None:
@@ -137,7 +153,7 @@ async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:
                 await asyncio.wait([work])
             except asyncio.CancelledError as e:
                 cancelled = e
-    if cancelled is not None:
+    if cancelled is not None and work.exception() is None:
         raise cancelled
     return work.result()
 
