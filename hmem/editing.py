@@ -10,7 +10,7 @@ import numpy as np
 
 from hmem.config import Config
 from hmem.embed.checks import embed
-from hmem.errors import EmbedderError, InputError, InputTypeError
+from hmem.errors import BadTimeError, EmbedderError, InputError, InputTypeError
 from hmem.ingest import Intake, fact_texts
 from hmem.inputs.items import Item, read_fact_text
 from hmem.inputs.metadata import read_metadata
@@ -30,7 +30,7 @@ from hmem.protocols import (
     WritePlan,
 )
 from hmem.records import HistoryEvent, Memory
-from hmem.times import from_micros, to_micros
+from hmem.times import from_micros, moment, to_micros
 from hmem.vectors import codec
 from hmem.views import memory_record
 
@@ -59,18 +59,39 @@ class Editor:
         rows = await self._store.rows(user_id, [read_row_id(row_id)])
         return rows[0]
 
-    async def delete(self, user_id: str, row_id: object) -> bool:
+    async def delete(
+        self, user_id: str, row_id: object, *, observed_at: object = None
+    ) -> bool:
         """Close an open fact. False for a closed one, a turn and an unknown id."""
         row = await self.row(user_id, row_id)
         if not isinstance(row, MemoryRow) or row.valid_to is not None:
             return False
         now = to_micros(self._clock())
-        close = CloseMemory(id=row.id, at=max(now, row.valid_from), reason="deleted")
+        at = self._observed(observed_at, row, now)
+        close = CloseMemory(id=row.id, at=at, reason="deleted")
         applied = await self._store.apply(user_id, WritePlan(at=now, ops=(close,)))
         return applied.outcomes[0].status == "applied"
 
+    def _observed(self, given: object, row: MemoryRow, now: int) -> int:
+        """When a change was observed. Raises BadTimeError for one before the fact."""
+        if given is None:
+            return max(now, row.valid_from)
+        zone = self._config.zone
+        at = to_micros(moment(given, zone, end_of_day=False, name="observed_at"))
+        if at < row.valid_from:
+            raise BadTimeError(
+                "observed_at lies before the memory that it changes was believed"
+            )
+        return at
+
     async def update(
-        self, user_id: str, row_id: object, *, text: object, metadata: object
+        self,
+        user_id: str,
+        row_id: object,
+        *,
+        text: object,
+        metadata: object,
+        observed_at: object = None,
     ) -> Memory:
         """Supersede an open fact by a new one that keeps its other fields.
 
@@ -85,7 +106,8 @@ class Editor:
         if not isinstance(row, MemoryRow) or row.valid_to is not None:
             raise InputError("no open memory of this user has that id")
         now = to_micros(self._clock())
-        memory = self._revised(row, words, extra, valid_from=max(now, row.valid_from))
+        since = self._observed(observed_at, row, now)
+        memory = self._revised(row, words, extra, valid_from=since)
         ops: list[Op] = []
         if memory.hash == row.hash:
             # The same words with other metadata: closed first, it is no duplicate.

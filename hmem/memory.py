@@ -97,7 +97,7 @@ class AsyncMemory(Opening):
         again gives the first one's receipt; another call raises IdempotencyError.
 
         When nothing is left to store (system messages, blanks) nothing is written: the
-        receipt is done, says why in `skipped`, and its id is "". `wait=True` returns once
+        receipt is done, its result says why in `skipped`, and its id is "". `wait=True` returns once
         the job ended; then a DeadlineError leaves it going on.
         """
         read_flag(wait, "wait")
@@ -126,10 +126,12 @@ class AsyncMemory(Opening):
         user_id: object,
         text: str,
         metadata: object = None,
+        observed_at: Time | None = None,
         timeout: float | None = None,
     ) -> Memory:
         """Replace an open memory's text: a new memory supersedes it and keeps its other
-        fields (`metadata`, where given, replaces the old). The old one stays as history.
+        fields (`metadata`, where given, replaces the old). The old one stays as history,
+        believed until `observed_at` (default: now; BadTimeError before the old one).
 
         Raises InputError when the id is not an open memory of the user (a turn never is),
         and EmbedderError, with nothing changed, when its vector cannot be had.
@@ -138,17 +140,23 @@ class AsyncMemory(Opening):
         late = "the timeout ran out; the update may still come about"
         with self._life.call(), deadline(timeout, late):
             editor = self._rooms.editor
-            return await editor.update(user, id, text=text, metadata=metadata)
+            return await editor.update(
+                user, id, text=text, metadata=metadata, observed_at=observed_at
+            )
 
-    async def delete(self, id: str, *, user_id: object) -> bool:
-        """Close a memory: it is no longer believed, and stays as history.
+    async def delete(
+        self, id: str, *, user_id: object, observed_at: Time | None = None
+    ) -> bool:
+        """Close a memory: it is no longer believed from `observed_at` on (default: now;
+        BadTimeError before the memory), and stays as history.
 
         False when there is nothing to close: an unknown id, another user's, a memory that
         is closed already, and a turn (what was said stays said; `delete_user` erases).
         """
         user = read_id(user_id, "user_id")
         with self._life.call():
-            return await self._rooms.editor.delete(user, id)
+            editor = self._rooms.editor
+            return await editor.delete(user, id, observed_at=observed_at)
 
     async def delete_user(self, user_id: object) -> Erased:
         """Destroy all that is stored of a user, in every file. Others are untouched."""

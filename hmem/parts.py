@@ -14,7 +14,7 @@ from hmem.config import Config
 from hmem.errors import EmbeddingSpaceError, UnknownBackendError
 from hmem.process import other_space
 from hmem.protocols import Embedder, Space, Store
-from hmem.vectors import codec
+from hmem.vectors import codec, index
 
 log = logging.getLogger("hmem.memory")
 _LOOK_AGAIN = 0.25
@@ -108,11 +108,16 @@ class Parts:
 
 
 def check_names(config: Config) -> None:
-    """Raises UnknownBackendError for a codec that is not there."""
+    """Raises UnknownBackendError for a codec or an index that is not there, and
+    MissingExtraError for one that is not installed: at open, not at the first search."""
     try:
         codec(config.stored)
     except UnknownBackendError as e:
         raise UnknownBackendError(f"Config.stored (HMEM_STORED): {e}") from e
+    try:
+        index(config.vectors, 8)
+    except UnknownBackendError as e:
+        raise UnknownBackendError(f"Config.vectors (HMEM_VECTORS): {e}") from e
 
 
 def check_space(space: Space | None, embedder: Embedder | None) -> None:
@@ -122,8 +127,9 @@ def check_space(space: Space | None, embedder: Embedder | None) -> None:
     if embedder is None:
         raise EmbeddingSpaceError(
             f"the store holds vectors of {space.model!r} and no embedder is here. Install "
-            "or configure that model (Config.embed, HMEM_EMBED), or open the store with "
-            "allow_degraded=True to search by words alone"
+            "or configure that model (`hmem models install minilm`; Config.embed, "
+            "HMEM_EMBED), or open the store with allow_degraded=True: then it is searched "
+            "by words alone, and what is added waits for a process that has the model"
         )
     if embedder.model != space.model or embedder.dim not in (None, space.dim):
         raise other_space(space, embedder.model, embedder.dim)

@@ -168,6 +168,9 @@ class Processor:
             raise EmbedderError(f"the embedder took over {limit:g} s") from e
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise EmbedderError("the embedder returned another number of vectors")
+        if embedder.dim not in (None, vectors.shape[1]):
+            # Not what it says of itself: a broken reply, not another model.
+            raise EmbedderError("the embedder returned vectors of another dimension")
         work.space = await self._space(embedder, vectors.shape[1])
         codes = await self._encode(vectors)
         work.codes.update(zip(numbers, codes, strict=True))
@@ -247,8 +250,8 @@ def other_space(space: Space, model: str, dim: int | None) -> EmbeddingSpaceErro
     return EmbeddingSpaceError(
         f"the store holds vectors of {space.model!r} ({space.dim} dimensions), the "
         f"embedder is {model!r}{size}. Use the model of the store, move the store with "
-        f"`hmem reembed --to {model}`, or open it with allow_degraded=True to search "
-        "by words alone"
+        f"`hmem reembed --to {model}` (not in this version yet), or open it with "
+        "allow_degraded=True to search by words alone"
     )
 
 

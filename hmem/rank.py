@@ -233,7 +233,10 @@ def _happened(
     undated = t["event_start"] == FOREVER
     start = np.where(undated, t["valid_from"], t["event_start"])
     end = np.where(t["event_end"] == FOREVER, start, t["event_end"])
-    return np.asarray((start < during[1]) & (end >= during[0]))
+    meets = (end > during[0]) | (
+        start >= during[0]
+    )  # half-open, a moment has no length
+    return np.asarray((start < during[1]) & meets)
 
 
 def _labelled(

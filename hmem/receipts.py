@@ -133,7 +133,10 @@ class Receipt:
 
     async def result(self, *, timeout: float | None = None) -> AddResult:
         """Wait for the end. Raises DeadlineError after `timeout` seconds; the job goes on."""
-        with deadline(timeout, "the job has not ended yet; it goes on, ask again"):
+        with deadline(
+            timeout,
+            "the job has not ended yet; it goes on where a worker runs (inline, or `hmem worker`)",
+        ):
             return await self._ended()
 
     def __await__(self) -> Generator[Any, Any, AddResult]:

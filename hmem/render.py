@@ -11,7 +11,7 @@ so that no memory can pass for a heading or for somebody else's words.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hmem.budget import upper_bound
 from hmem.records import Block, Kind
@@ -27,7 +27,7 @@ _PENDING_SHARE = 4
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One thing to show. `at` is in the reader's zone. `before` is what a fact replaced:
-    (text, valid_from, valid_to), newest first."""
+    (text, valid_from, valid_to), newest first; `event` when it happened."""
 
     id: str
     kind: Kind
@@ -36,6 +36,7 @@ class Line:
     speaker: str = ""
     pending: bool = False
     stable: bool = False
+    event: str = ""
     before: tuple[tuple[str, datetime, datetime | None], ...] = ()
 
     @property
@@ -49,10 +50,10 @@ class Line:
         if self.kind == "turn":
             mark = " (pending)" if self.pending else ""
             return f"{one_line(self.speaker)}{mark}: {text}"
-        if not self.before:
-            return text
-        older = "; ".join(_was(*b) for b in self.before)
-        return f"{text} (before: {older})"
+        notes = [self.event] if self.event else []
+        if self.before:
+            notes.append("before: " + "; ".join(_was(*b) for b in self.before))
+        return f"{text} ({'; '.join(notes)})" if notes else text
 
 
 def one_line(text: str) -> str:
@@ -61,6 +62,25 @@ def one_line(text: str) -> str:
     if line.isprintable():
         return line
     return " ".join("".join(c if c.isprintable() else " " for c in line).split())
+
+
+def event_words(
+    start: datetime | None, end: datetime | None, precision: str | None
+) -> str:
+    """When something happened, as exactly as it is known: "2026-03-03 to 2026-03-07".
+
+    `end` is exclusive, as memories keep it. "" without a start.
+    """
+    if start is None:
+        return ""
+    form = _FORMS.get(precision or "", "%Y-%m-%d %H:%M")
+    first = start.strftime(form)
+    last = first if end is None else (end - _INSTANT).strftime(form)
+    return first if first == last else f"{first} to {last}"
+
+
+_FORMS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+_INSTANT = timedelta(microseconds=1)
 
 
 def _was(text: str, since: datetime, until: datetime | None) -> str:

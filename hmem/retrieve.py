@@ -13,7 +13,7 @@ from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, rank
 from hmem.records import EMPTY, Block, Episode, Hit, Memory, SearchResult
-from hmem.render import Line, pack
+from hmem.render import Line, event_words, pack
 from hmem.scoring import Floats, Weights
 from hmem.times import from_micros
 from hmem.vectors import index
@@ -176,6 +176,12 @@ def _given(vector: Floats, space: Space | None) -> Floats | None:
     return unit_query(vector, dim=space.dim)
 
 
+def _event(memory: Memory | None) -> str:
+    if memory is None:
+        return ""
+    return event_words(memory.event_start, memory.event_end, memory.event_precision)
+
+
 def _line(hit: Hit) -> Line:
     """What a hit says in a block."""
     return Line(
@@ -186,5 +192,6 @@ def _line(hit: Hit) -> Line:
         speaker=hit.speaker or (hit.role or "").capitalize(),
         pending=hit.pending,
         stable=hit.memory is not None and hit.memory.category == "procedural",
+        event=_event(hit.memory),
         before=tuple((m.text, m.valid_from, m.valid_to) for m in hit.replaced),
     )

@@ -147,6 +147,7 @@ class Scoped:
         *,
         text: str,
         metadata: object = None,
+        observed_at: Time | None = None,
         timeout: float | None = None,
     ) -> Memory:
         """See `AsyncMemory.update`."""
@@ -155,12 +156,15 @@ class Scoped:
             user_id=self.scope.user_id,
             text=text,
             metadata=metadata,
+            observed_at=observed_at,
             timeout=timeout,
         )
 
-    async def delete(self, id: str) -> bool:
+    async def delete(self, id: str, *, observed_at: Time | None = None) -> bool:
         """See `AsyncMemory.delete`."""
-        return await self._memory.delete(id, user_id=self.scope.user_id)
+        return await self._memory.delete(
+            id, user_id=self.scope.user_id, observed_at=observed_at
+        )
 
     async def history(self, id: str) -> list[HistoryEvent]:
         """See `AsyncMemory.history`."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hmem.budget import upper_bound
-from hmem.render import Line, one_line, pack
+from hmem.render import Line, event_words, one_line, pack
 
 DAY = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
@@ -133,3 +133,33 @@ def test_a_line_that_does_not_fit_is_passed_over_for_one_that_does() -> None:
 def test_nothing_to_show_is_an_empty_block() -> None:
     block = pack([], max_tokens=100)
     assert (block.text, block.tokens, dict(block.citations)) == ("", 0, {})
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "precision", "words"),
+    [
+        pytest.param(None, None, None, "", id="undated"),
+        pytest.param(DAY, None, "instant", "2026-03-14 09:30", id="a moment"),
+        pytest.param(
+            datetime(2026, 3, 3, tzinfo=UTC),
+            datetime(2026, 3, 8, tzinfo=UTC),
+            "day",
+            "2026-03-03 to 2026-03-07",
+            id="days, the end exclusive",
+        ),
+        pytest.param(
+            datetime(1990, 1, 1, tzinfo=UTC),
+            datetime(1991, 1, 1, tzinfo=UTC),
+            "year",
+            "1990",
+            id="one year",
+        ),
+    ],
+)
+def test_a_fact_says_when_it_happened(
+    start: datetime | None, end: datetime | None, precision: str | None, words: str
+) -> None:
+    assert event_words(start, end, precision) == words
+    block = pack([known(1, "Born in Ghent", event=words)], max_tokens=100)
+    expected = f"1 Born in Ghent ({words})\n" if words else "1 Born in Ghent\n"
+    assert block.text == f"[14 March 2026]\n{expected}"

@@ -151,6 +151,6 @@ def _event(
         return start, begun.end if isinstance(begun, Span) else None, precision
     ended = span(last, config.zone, name=f"{where}.event_end")
     end = ended.end if isinstance(ended, Span) else ended
-    if end < start:
+    if end < start or (isinstance(ended, Span) and end <= start):
         raise BadTimeError(f"{where}.event_end must not come before its event_start")
     return start, end, precision

@@ -1,0 +1,84 @@
+"""Changes are dated by when they were observed, and events are half-open."""
+
+from pathlib import Path
+
+import pytest
+
+from hmem import AsyncMemory, BadTimeError, Config, MissingExtraError
+from hmem.errors import UnknownBackendError
+from hmem.testing.fakes import HashEmbedder
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(path=tmp_path / "m", durability="normal")
+
+
+async def test_an_update_and_a_delete_hold_from_when_they_were_observed(
+    config: Config,
+) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add(
+            [{"text": "Lives in Bristol"}],
+            user_id="u",
+            infer=False,
+            observed_at="2026-01-11",
+            wait=True,
+        )
+        [old] = await mem.get_all(user_id="u")
+        with pytest.raises(BadTimeError):
+            await mem.update(
+                old.id, user_id="u", text="Lives in Ghent", observed_at="2025-12-31"
+            )
+        new = await mem.update(
+            old.id, user_id="u", text="Lives in Ghent", observed_at="2026-08-02"
+        )
+
+        async def lives(as_of: str) -> list[str]:
+            found = await mem.search("lives", user_id="u", as_of=as_of)
+            return [hit.text for hit in found]
+
+        assert await lives("2026-08-01") == ["Lives in Bristol"]
+        assert await lives("2026-08-02") == ["Lives in Ghent"]
+        with pytest.raises(BadTimeError):
+            await mem.delete(new.id, user_id="u", observed_at="2026-08-01")
+        assert await mem.scoped(user_id="u").delete(new.id, observed_at="2026-09-05")
+        assert await lives("2026-09-04") == ["Lives in Ghent"]
+        assert await lives("2026-09-05") == []
+
+
+async def test_events_are_shown_and_end_before_their_end(config: Config) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        trip = {
+            "text": "Visited Lisbon",
+            "event_start": "2026-03-03",
+            "event_end": "2026-03-07",
+        }
+        await mem.add([trip], user_id="u", infer=False, wait=True)
+        block = await mem.context("Lisbon", user_id="u")
+        assert "Visited Lisbon (2026-03-03 to 2026-03-07)" in block.text
+        for day, found in (("2026-03-07", 1), ("2026-03-08", 0), ("2026-03-02", 0)):
+            hits = await mem.search("Lisbon", user_id="u", during=day)
+            assert len(hits) == found, day
+        with pytest.raises(BadTimeError):
+            await mem.add(
+                [{"text": "x", "event_start": "2026-05", "event_end": "2026-04"}],
+                user_id="u",
+                infer=False,
+            )
+
+
+async def test_an_index_that_is_not_there_is_told_at_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "none"
+    with pytest.raises(UnknownBackendError, match="HMEM_VECTORS"):
+        await AsyncMemory(Config(path=path, vectors="no such")).open()
+
+    def missing(name: str, dim: int) -> None:
+        raise MissingExtraError(name, "turbovec")
+
+    monkeypatch.setattr("hmem.parts.index", missing)
+    with pytest.raises(MissingExtraError, match=r"hmem\[turbovec\]"):
+        await AsyncMemory(Config(path=path, vectors="turbovec:4")).open()
+    assert not path.exists()
