@@ -86,7 +86,7 @@ class Intake:
             session_id=call.scope.session_id,
             recorded_at=to_micros(now),
             key=call.key,
-            body_hash=body_hash(call),
+            body_hash=b"" if call.key is None else body_hash(call),
             queue=queue,
             resend=call.resend,
         )

@@ -201,7 +201,7 @@ async def test_a_bug_is_bounded_and_says_no_word_of_the_user(
     assert yard.events.count("worker_error") == yard.config.max_attempts
 
 
-@pytest.mark.parametrize("rows", ["short", "flat", "nan", "zero"])
+@pytest.mark.parametrize("rows", ["short", "flat", "nan", "zero", "wide"])
 async def test_vectors_that_cannot_be_are_not_stored(yard: Yard, rows: str) -> None:
     class Broken(HashEmbedder):
         async def embed(
@@ -215,12 +215,17 @@ async def test_vectors_that_cannot_be_are_not_stored(yard: Yard, rows: str) -> N
                 "flat": made.ravel(),
                 "nan": made * np.float32("nan"),
                 "zero": made * np.float32(0),
+                "wide": np.hstack([made, made]),  # before there is a space, and after
             }
             return broken[rows]
 
     bad = await yard.add("u", "one")
-    await yard.start(Broken())
+    worker = await yard.start(Broken())
     assert (await yard.ended("u", bad)).status == "dead"
+    await yard.store.adopt_space(Broken().model, Broken().dim or 0)
+    bad = await yard.add("u", "two")
+    assert (await yard.ended("u", bad)).status == "dead"
+    assert worker.halted is None
     delta = await yard.store.delta("u")
     assert delta is not None
     assert list(delta.vectors) == []
