@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hmem import AsyncMemory, ClosedError, Config, EmbedderError, InputError
+from hmem import (
+    AsyncMemory,
+    ClosedError,
+    Config,
+    EmbedderError,
+    ForeignFolderError,
+    InputError,
+)
 from hmem.protocols import TurnRow
 from hmem.testing.fakes import HashEmbedder
 from hmem.views.turns import Turns
@@ -148,6 +155,20 @@ async def test_a_view_that_broke_while_it_grew_is_loaded_anew(
                 await mem.search("one", user_id="u")
         found = await mem.search("two", user_id="u")
         assert {hit.text for hit in found.hits} == {"one", "two"}
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+async def test_nothing_is_acknowledged_into_a_folder_that_is_gone(
+    config: Config, how: str
+) -> None:
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add("one", user_id="u", wait=True)
+        config.folder.rename(config.folder.with_name("old"))
+        if how == "replaced":
+            async with AsyncMemory(config, embedder=HashEmbedder()) as other:
+                await other.add("new", user_id="u", wait=True)
+        with pytest.raises(ForeignFolderError, match="open it anew"):
+            await mem.add("two", user_id="u")
 
 
 async def test_closing_while_it_opens_closes(config: Config) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from hmem.errors import HmemError, ReadOnlyStoreError
+from hmem.errors import ForeignFolderError, HmemError, ReadOnlyStoreError
 from hmem.stores import jobs
 from hmem.stores.checkpoints import checkpoint, truncate
 from hmem.stores.commits import (
@@ -80,6 +80,7 @@ class Shard:
         self._reader: ShardConnection | None = None
         self._pending: list[Write] = []
         self._committer: asyncio.Task[None] | None = None
+        self._inode: int | None = None
         self._writes = 0
         self._pages_per_write = 8.0
         self._purged_to = 0
@@ -154,9 +155,24 @@ class Shard:
                     raise translate(e, self.path.name) from e
                 if write:
                     self._writer = found
+                    self._inode = self._inode_there()
                 else:
                     self._reader = found
             return found
+
+    def _inode_there(self) -> int | None:
+        try:
+            return self.path.stat().st_ino
+        except OSError:
+            return None
+
+    def _check_there(self) -> None:
+        """Raise ForeignFolderError when the open file is not the one at the path any more:
+        what is written to it would be acknowledged and lost."""
+        if self._inode is None or self._inode_there() != self._inode:
+            raise ForeignFolderError(
+                f"{self.path} was removed or replaced while it was open: open it anew"
+            )
 
     # ------------------------------------------------------------------ committing
 
@@ -196,6 +212,7 @@ class Shard:
         try:
             connection = await self._connection(write=True)
             while True:
+                self._check_there()
                 async with self._slots.write:
                     batch = await connection.run(partial(in_commit, fns))
                 if batch is not None:
