@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ from hmem import (
     ForeignFolderError,
     InputError,
 )
-from hmem.protocols import TurnRow
+from hmem.ingest import Call, Intake
+from hmem.protocols import Accept, TurnRow
 from hmem.testing.fakes import HashEmbedder
 from hmem.views.turns import Turns
 
@@ -225,3 +227,20 @@ async def test_a_spoilt_embedder_degrades_a_search_and_refuses_an_update(
         embedder.spoilt = None
         again = await mem.search("cat", user_id="u")
         assert not again.degraded
+
+
+async def test_a_text_of_new_words_is_tokenised_off_the_loop(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    build = Intake.build
+
+    def noted(self: Intake, call: Call, *, queue: bool) -> Accept:
+        threads.append(threading.get_ident())
+        return build(self, call, queue=queue)
+
+    monkeypatch.setattr(Intake, "build", noted)
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        await mem.add("word " * 2_000, user_id="u")
+        await mem.add("word", user_id="u")
+    assert threads[0] != threading.get_ident() == threads[1]
