@@ -105,7 +105,7 @@ def test_the_fleet_is_reckoned_from_encoded_bytes() -> None:
     by = {row["codec"]: row for row in fleet([])}
     assert by["float32"]["gigabytes"] == 614.4
     assert by["int8"]["gigabytes"] == 154.4
-    assert by["turboquant:2"]["with_int8_copy_gigabytes"] == 193.6
+    assert by["turboquant:2"]["with_copy_gigabytes"] == 193.6
 
 
 def test_the_pictures_are_drawn(tmp_path: Path) -> None:
