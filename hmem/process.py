@@ -60,7 +60,7 @@ class Retry(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
+class Passage:
     """One text to embed and where its vector belongs."""
 
     kind: Kind
@@ -70,7 +70,7 @@ class _Passage:
 
 
 @dataclass(slots=True)
-class _Work:
+class Work:
     """What came of embedding: codes by position, and why some have none."""
 
     codes: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
@@ -107,7 +107,8 @@ class Processor:
         passages = self._passages(claim)
         if self._embedder is None or not passages:
             return self._ended(claim, JobEnd(status="done"))
-        work = await self._embed(claim, passages, self._embedder)
+        last = max(job.attempts for job in claim.jobs) >= self._config.max_attempts
+        work = await self.embed(passages, last=last)
         usage = Usage(
             embedded_texts=len(work.codes),
             milliseconds=(time.perf_counter() - began) * 1000,
@@ -115,7 +116,7 @@ class Processor:
         return self._ended(
             claim,
             _end(work, len(passages), usage),
-            _puts(passages, work, self._codec.name),
+            self.puts(passages, work),
         )
 
     async def probe(self) -> bool:
@@ -131,11 +132,12 @@ class Processor:
 
     # ---------------------------------------------------------------- embedding
 
-    async def _embed(
-        self, claim: Claim, passages: Sequence[_Passage], embedder: Embedder
-    ) -> _Work:
-        work = _Work()
-        last = max(job.attempts for job in claim.jobs) >= self._config.max_attempts
+    async def embed(self, passages: Sequence[Passage], *, last: bool) -> Work:
+        """Embed what can be embedded. Raises Outage, EmbeddingSpaceError, and Retry for
+        a failure that may pass, unless this is the `last` attempt."""
+        work, embedder = Work(), self._embedder
+        if embedder is None:
+            return work
         for start in range(0, len(passages), SLICE):
             numbers = range(start, min(start + SLICE, len(passages)))
             if work.until is not None and anyio.current_time() > work.until:
@@ -153,8 +155,8 @@ class Processor:
 
     async def _slice(
         self,
-        work: _Work,
-        passages: Sequence[_Passage],
+        work: Work,
+        passages: Sequence[Passage],
         numbers: Sequence[int],
         embedder: Embedder,
     ) -> None:
@@ -192,8 +194,8 @@ class Processor:
 
     async def _halves(
         self,
-        work: _Work,
-        passages: Sequence[_Passage],
+        work: Work,
+        passages: Sequence[Passage],
         numbers: Sequence[int],
         embedder: Embedder,
     ) -> None:
@@ -214,16 +216,20 @@ class Processor:
 
     # --------------------------------------------------------------------- plan
 
-    def _passages(self, claim: Claim) -> list[_Passage]:
+    def puts(self, passages: Sequence[Passage], work: Work) -> tuple[PutVectors, ...]:
+        """What is to be stored of it. Passages of one kind stand together."""
+        return _puts(passages, work, self._codec.name)
+
+    def _passages(self, claim: Claim) -> list[Passage]:
         zone = self._config.zone
-        found: list[_Passage] = []
+        found: list[Passage] = []
         for job in claim.jobs:
             for turn in job.turns:
                 texts = enumerate(turn_texts(turn, zone))
-                found.extend(_Passage("turn", turn.seq, n, text) for n, text in texts)
+                found.extend(Passage("turn", turn.seq, n, text) for n, text in texts)
             for row in job.items:
                 texts = enumerate(fact_texts(row))
-                found.extend(_Passage("memory", row.seq, n, text) for n, text in texts)
+                found.extend(Passage("memory", row.seq, n, text) for n, text in texts)
         return sorted(found, key=lambda p: p.kind)
 
     def _ended(
@@ -262,7 +268,7 @@ def _halved(numbers: Sequence[int]) -> list[Sequence[int]]:
 
 
 def _puts(
-    passages: Sequence[_Passage], work: _Work, codec_name: str
+    passages: Sequence[Passage], work: Work, codec_name: str
 ) -> tuple[PutVectors, ...]:
     """The codes as operations, one per kind. Passages are sorted by kind."""
     if work.space is None:
@@ -283,7 +289,7 @@ def _puts(
     return tuple(puts)
 
 
-def _end(work: _Work, wanted: int, usage: Usage) -> JobEnd:
+def _end(work: Work, wanted: int, usage: Usage) -> JobEnd:
     """How the jobs end, given how many of the wanted vectors there are."""
     missing = wanted - len(work.codes)
     if not missing:

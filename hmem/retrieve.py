@@ -1,7 +1,7 @@
 """READ PATH: embed the question, bring the view up to date, rank, hand out hits."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import anyio
@@ -23,11 +23,19 @@ from hmem.views import View, ViewCache
 log = logging.getLogger("hmem.retrieve")
 
 
+class Lacking(NamedTuple):
+    """How many of a user's passages have no vector, and no job that will give one."""
+
+    incarnation: int
+    passages: int
+
+
 class _Read(NamedTuple):
     """What one look at a view gave."""
 
     hits: tuple[Hit, ...]
     pending: int
+    lacking: Lacking
 
 
 class Retriever:
@@ -40,7 +48,9 @@ class Retriever:
         store: Store,
         embedder: Embedder | None,
         weights: Weights | None = None,
+        on_lacking: Callable[[str, Lacking], None] = lambda _user_id, _lacking: None,
     ) -> None:
+        self._on_lacking = on_lacking
         self._config = config
         self._embedder = embedder
         self._weights = weights or Weights()
@@ -69,6 +79,11 @@ class Retriever:
         look = _Look(user_id, ask, query, self._weights)
         read = await self.views.read(user_id, look) if ask.k else None
         hits = read.hits if read else ()
+        if read and read.lacking.passages:
+            if query is not None:
+                degraded += ("not_all_embedded",)
+            if query is not None or self.views.space is None:
+                self._on_lacking(user_id, read.lacking)
 
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
@@ -126,7 +141,13 @@ class _Look:
             pending = int(np.isin(view.turns.job.view, list(view.pending)).sum())
         explain = self._ask.explain
         hits = tuple(_hit(view, f, f.parts if explain else EMPTY) for f in found)
-        return _Read(hits, pending)
+        return _Read(hits, pending, lacking(view))
+
+
+def lacking(view: View) -> Lacking:
+    """How much of a view has no vector."""
+    docs = len(view.unembedded("turn")) + len(view.unembedded("memory"))
+    return Lacking(view.mark.incarnation if view.mark else 0, docs)
 
 
 def _hit(view: View, found: Found, explain: Mapping[str, float]) -> Hit:

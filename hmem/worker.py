@@ -78,6 +78,11 @@ class Worker:
         down = self.breaker.is_open or self._store_failures > 0
         return down or self.halted is not None or self._stopping
 
+    @property
+    def busy(self) -> bool:
+        """Whether jobs are in work here."""
+        return self._free < self._config.users_in_parallel
+
     def stop(self) -> None:
         """Claim nothing more; `run` returns when what is in work has ended."""
         self._stopping = True

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import anyio
 
+from hmem.backfill import Backfill
 from hmem.config import Config
 from hmem.editing import Editor, read_row_id
 from hmem.errors import ConfigError, InputError
@@ -18,7 +19,7 @@ from hmem.protocols import Accepted, Clock, Embedder, Space, Store
 from hmem.queries import RememberedQueries
 from hmem.receipts import FINAL, Bell, Receipt
 from hmem.records import AddResult, Erased, Skipped
-from hmem.retrieve import Retriever
+from hmem.retrieve import Lacking, Retriever
 from hmem.running.lifecycle import Life
 from hmem.worker import Worker
 
@@ -46,12 +47,17 @@ class Rooms:
             if parts.embedder is not None
             else None
         )
+        self.backfill: Backfill | None = None
         self.retriever = Retriever(
-            config=config, store=parts.store, embedder=self._queries
+            config=config,
+            store=parts.store,
+            embedder=self._queries,
+            on_lacking=self._lacks,
         )
         self.retriever.use_space(parts.space)
         self.worker = self._make_worker(config, clock)
         self._task = self._start_worker()
+        self._filling: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -78,6 +84,8 @@ class Rooms:
     async def aclose(self, timeout: float | None) -> None:
         """Drain for up to `timeout` seconds (None: as long as it takes), then give back what is in work and close."""
         self.bell.ring_all()
+        if self.backfill is not None:
+            self.backfill.stop()
         try:
             with anyio.move_on_after(timeout):
                 await self._drain()
@@ -89,6 +97,8 @@ class Rooms:
         finally:
             try:
                 await self._end_worker()
+                if self._filling is not None:
+                    await asyncio.wait([self._filling])
             finally:
                 self.retriever.views.clear()
                 if self._queries is not None:
@@ -199,13 +209,34 @@ class Rooms:
             clock=clock,
             on_space=self.adopt,
         )
-        return Worker(
+        worker = Worker(
             config,
             store=self.parts.store,
             processor=processor,
             bell=self.bell,
             events=self.events,
         )
+        self.backfill = Backfill(
+            config,
+            store=self.parts.store,
+            retriever=self.retriever,
+            processor=processor,
+            worker=worker,
+            clock=clock,
+            on_space=self.adopt,
+        )
+        return worker
+
+    def _lacks(self, user_id: str, lacking: Lacking) -> None:
+        """Passages of the user have no vector: the task that makes them starts when the
+        first such user is met."""
+        if self.backfill is None or self._life.state != "open":
+            return
+        self.backfill.note(user_id, lacking)
+        if self._filling is None:
+            self._filling = asyncio.create_task(
+                self.backfill.run(), name="hmem-backfill"
+            )
 
     def _start_worker(self) -> asyncio.Task[None] | None:
         if self.worker is None:

@@ -143,6 +143,16 @@ class Table(Generic[R]):
             return docs[docs >= len(self.index)]
         return docs[~np.isin(docs, self.index.ids)]
 
+    @property
+    def unembedded(self) -> NDArray[np.int64]:
+        """All docs that have no vector."""
+        held = 0 if self.index is None else len(self.index)
+        if self.index is None or held >= self.docs or self._in_order:
+            return np.arange(held, self.docs, dtype=np.int64)
+        lacks = np.ones(self.docs, np.bool_)
+        lacks[self.index.ids.astype(np.int64)] = False
+        return np.flatnonzero(lacks)
+
     def span(self, doc: int) -> tuple[int, int]:
         """Where in its row's text a doc stands."""
         at = int(self.doc_row.view[doc])

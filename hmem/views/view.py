@@ -64,6 +64,17 @@ class View:
         """The rows of a kind."""
         return self.turns if kind == "turn" else self.facts
 
+    def unembedded(self, kind: Kind) -> NDArray[np.int64]:
+        """Docs that have no vector and that no job will give one. A fact does not say
+        which job it came with: while jobs wait, no fact counts."""
+        docs = self.table(kind).unembedded
+        if not len(docs) or not self.pending:
+            return docs
+        if kind == "memory":
+            return docs[:0]
+        jobs = self.turns.job.view[self.turns.doc_row.view[docs]]
+        return docs[~np.isin(jobs, list(self.pending))]
+
     def record(self, kind: Kind, at: int) -> Memory | Episode:
         """The row at a position as a record; made once."""
         if kind == "turn":
