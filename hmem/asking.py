@@ -109,7 +109,7 @@ def read_vector(value: object) -> NDArray[np.float32] | None:
         return None
     try:
         vector = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as e:
+    except (TypeError, ValueError, OverflowError) as e:
         raise BadVectorError("vector= must be a sequence of numbers") from e
     if vector.ndim != 1 or not vector.size:
         raise BadVectorError("vector= must have one dimension")

@@ -127,6 +127,7 @@ async def test_a_huge_query_is_cut_before_it_is_embedded(config: Config) -> None
         pytest.param({"during": "2026-05-08T10:00"}, BadTimeError, id="during-instant"),
         pytest.param({"vector": "abc"}, BadVectorError, id="vector-str"),
         pytest.param({"vector": []}, BadVectorError, id="vector-empty"),
+        pytest.param({"vector": [10**400] * 64}, BadVectorError, id="vector-huge"),
         pytest.param({"vector": [0.0] * 64}, BadVectorError, id="vector-zero"),
         pytest.param({"vector": [float("nan")] * 64}, BadVectorError, id="vector-nan"),
         pytest.param(

@@ -1,6 +1,7 @@
 import contextlib
 import json
 from collections.abc import Mapping
+from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
@@ -368,6 +369,14 @@ def test_a_message_whose_own_code_fails_is_refused_by_type() -> None:
         with pytest.raises(InputTypeError, match="Broken") as e:
             read_messages(said, Config())
         assert "secret" not in str(e.value)
+
+
+def test_an_id_that_is_an_enums_member_is_its_value() -> None:
+    class Id(str, Enum):  # noqa: UP042 - StrEnum would hide it
+        FIRST = "m1"
+
+    given = {"role": "user", "content": "a", "id": Id.FIRST}
+    assert read_messages(given, Config()).messages[0].id == "m1"
 
 
 def test_numbers_with_more_digits_than_python_prints_are_refused() -> None:

@@ -239,7 +239,9 @@ def _id(value: object, where: str) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise InputTypeError(f"{where}.id must be a str, not {type(value).__name__}")
     too_long = isinstance(value, int) and value.bit_length() > 8 * MAX_MESSAGE_ID_BYTES
-    text = "" if too_long else clean(str(value))
+    # A str subclass, such as an Enum's member, stands for its own characters.
+    plain = str.__str__(value) if isinstance(value, str) else value
+    text = "" if too_long else clean(str(plain))
     if too_long or len(text.encode()) > MAX_MESSAGE_ID_BYTES:
         raise TextTooLongError(
             f"{where}.id is longer than {MAX_MESSAGE_ID_BYTES} bytes"
