@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-PROGRAMS = ("search", "accept", "mixed", "loop", "ryow", "bytes", "kills")
+PROGRAMS = ("search", "accept", "mixed", "loop", "ryow", "bytes", "vectors", "kills")
 
 
 def main() -> int:

@@ -158,8 +158,9 @@ def _timed(times: Lists, name: str, call: Callable[[], Any]) -> None:
 def groups_of(options: argparse.Namespace) -> Iterator[list[Group]]:
     """What to measure: each list is one row of groups, averaged."""
     if options.data is None:
+        sizes = (200, 2_000) if options.quick else (200, 2_000, 20_000, 100_000)
         for dim in options.dim or (384, 768, 1536):
-            for n in options.n or (200, 2_000, 20_000, 100_000):
+            for n in options.n or sizes:
                 yield [made_up(n, dim)]
         return
     groups = from_file(options.data)
