@@ -105,7 +105,7 @@ class Intake:
             role=message.role,
             text=message.text,
             observed_at=to_micros(at),
-            digest=turn_digest(message.role, message.name, message.text),
+            digest=turn_digest(message.role, message.name, message.text, message.at),
             tokens=tuple(lexical(key(p)) for p in parts(message.text, ends)),
             ends=ends,
             name=message.name,

@@ -93,7 +93,8 @@ class AsyncMemory(Opening):
         `messages`: see `hmem.inputs.messages`; with `infer=False` finished facts, see
         `hmem.inputs.items`. `observed_at` is when it was said (default: now), of a message with
         its own `timestamp` that. A list with a `session_id` that repeats what the session
-        already holds adds only what is new. With an `idempotency_key` the same call sent
+        already holds adds only what is new: by message ids, else where it begins with the
+        session's turns or with its last ones (give ids where histories are edited). With an `idempotency_key` the same call sent
         again gives the first one's receipt; another call raises IdempotencyError.
 
         When nothing is left to store (system messages, blanks) nothing is written: the

@@ -6,7 +6,7 @@ text always finds it; no input raises.
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
@@ -147,10 +147,14 @@ def content_hash(text: str) -> bytes:
     return blake2b(normalise(text).encode(), digest_size=8).digest()
 
 
-def turn_digest(role: str, name: str | None, text: str) -> bytes:
-    """8 bytes that name a turn: its role, speaker and cleaned text."""
+def turn_digest(
+    role: str, name: str | None, text: str, said: datetime | None = None
+) -> bytes:
+    """8 bytes that name a turn: its role, speaker and cleaned text, and when it was said
+    where the message itself tells: the same words at another time are another turn."""
     digest = blake2b(digest_size=8)
-    for part in (role, "" if name is None else f"={name}", text):
+    when = [] if said is None else [said.astimezone(UTC).isoformat()]
+    for part in (role, "" if name is None else f"={name}", text, *when):
         data = clean(part).encode()
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.digest()
