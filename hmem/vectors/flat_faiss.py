@@ -32,7 +32,7 @@ class _Codes(np.ndarray[Any, Any]):
 class FaissInt8Index(Int8Index):
     """A scan by FAISS over codes of one scale for all rows, d + 5 bytes each.
 
-    127 codes are a component of 5 / sqrt(dim). A row with a larger one gets a scale of its
+    127 codes are a component of 4.5 / sqrt(dim). A row with a larger one gets a scale of its
     own and is scored whether FAISS names it or not. A model whose every row has such a
     component gains nothing by this index: everything is scored, as `int8` does.
     """
@@ -130,9 +130,9 @@ class FaissInt8Index(Int8Index):
 
 
 def common_steps(dim: int) -> np.float32:
-    """How many codes a component of 1 is worth: five standard deviations of a component
+    """How many codes a component of 1 is worth: 4.5 standard deviations of a component
     are 127 of them. In few dimensions no component is above 127."""
-    return np.float32(127.0 * max(1.0, dim**0.5 / 5.0))
+    return np.float32(127.0 * max(1.0, dim**0.5 / 4.5))
 
 
 def commonly_quantised(
