@@ -201,6 +201,19 @@ asyncio.run(main())
             assert await degraded(other, "bea") == ()
 
 
+async def test_what_another_process_filled_in_is_not_embedded_again(
+    config: Config,
+) -> None:
+    await store_without_vectors(config, users=["ada"])
+    late = HashEmbedder()
+    async with AsyncMemory(config, embedder=late) as mem:
+        async with AsyncMemory(config, embedder=HashEmbedder()) as first:
+            await degraded(first, "ada")
+            await filled(first, "ada")
+        await filled(mem, "ada")
+    assert not any("heron" in text for call in late.calls for text in call)
+
+
 @pytest.mark.parametrize("how", [{"worker": "off"}, {"read_only": True}])
 async def test_without_a_worker_it_is_said_and_left(
     config: Config, how: dict[str, str]
@@ -217,7 +230,7 @@ async def test_without_a_worker_it_is_said_and_left(
 
 
 async def test_of_a_user_erased_meanwhile_nothing_comes_back(config: Config) -> None:
-    await store_without_vectors(config, users=["ada"])
+    await store_without_vectors(config, LONG, users=["ada"])
     gate = Gate("heron")
     async with AsyncMemory(config, embedder=ScriptedEmbedder(gate)) as mem:
         await make_space(mem)
@@ -345,6 +358,15 @@ async def test_the_refused_text_of_a_partial_job_is_not_tried_for_ever(
             assert await degraded(mem, "ada") == ("not_all_embedded",)
             await asyncio.sleep(0.005)
         assert gate.met == times + 1
+        await degraded(mem, "ada")
+        assert mem._rooms.backfill is not None
+        assert not mem._rooms.backfill._due  # what is left is known: no look at it
+        assert (await (await mem.add("poison again", user_id="ada"))).status == "dead"
+        times = gate.met
+        for _ in range(30):
+            await degraded(mem, "ada")
+            await asyncio.sleep(0.005)
+        assert gate.met == times + 1  # the new one alone
 
 
 async def test_what_waits_for_its_job_is_pending_and_not_lacking(
