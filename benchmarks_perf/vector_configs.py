@@ -27,6 +27,12 @@ class Configuration:
     bits: int
     largest: int = 10**9
 
+    def named(self, names: set[str]) -> bool:
+        """Whether it is asked for: by backend, with or without its sign; where rows are
+        searched as float32, by codec."""
+        mine = {self.backend, self.backend.split(" ")[0]}
+        return bool((mine | {self.codec} if self.bits == 32 else mine) & names)
+
 
 class Alone:
     """An engine without its re-score: what the coarse codes find by themselves."""

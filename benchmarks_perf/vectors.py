@@ -38,6 +38,7 @@ from hmem.vectors import codec
 
 K = 10
 _IN_A_ROW = 5
+_BATCH = 16_384  # rows encoded at a time: a million at once would take many gigabytes
 
 
 class Built:
@@ -48,7 +49,10 @@ class Built:
         self.dim = group.rows.shape[1]
         self.ids = np.arange(len(group.rows), dtype=np.uint64)
         began = time.perf_counter()
-        self.codes = codec(one.codec).encode(group.rows)
+        encode, blocks = codec(one.codec).encode, range(0, len(group.rows), _BATCH)
+        self.codes = np.concatenate(
+            [encode(group.rows[i : i + _BATCH]) for i in blocks]
+        )
         self.encode_s = time.perf_counter() - began
         began = time.perf_counter()
         self.index = self.load()
@@ -190,8 +194,8 @@ def run(options: argparse.Namespace) -> Json:
     """Everything asked for."""
     chosen = configurations()
     if options.backends:
-        wanted = {"float32", *options.backends}
-        chosen = [c for c in chosen if {c.backend, c.backend.split(" ")[0]} & wanted]
+        wanted = set(options.backends)
+        chosen = [c for c in chosen if c.named(wanted) or c is chosen[0]]
     rows: list[Json] = []
     for groups in groups_of(options):
         n = max(len(g.rows) for g in groups)
