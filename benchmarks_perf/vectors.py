@@ -85,18 +85,21 @@ def measure(group: Group, chosen: list[Configuration], rounds: int) -> Iterator[
     n, dim = group.rows.shape
     built = [Built(one, group) for one in chosen if n <= one.largest]
     exact, times = group.exact(K), Lists()
-    buffers = {
-        b.floor_bytes: np.ones(-(-b.floor_bytes // 4), np.float32) for b in built
-    }
+    sizes = {b.floor_bytes: -(-b.floor_bytes // 4) for b in built}
+    ones = np.ones(max(sizes.values()), np.float32)
     with quiet_gc():
         for turn in range(-1, rounds):
             if turn == 0:
                 times.clear()
             for i, one in enumerate(built):
                 _turn(times, f"search {i}", one.index.search, group, turn)
-            for size, buffer in buffers.items():
+            for size, numbers in sizes.items():
                 for _ in range(_IN_A_ROW):
-                    _timed(times, f"floor {size}", partial(np.dot, buffer, buffer))
+                    _timed(
+                        times,
+                        f"floor {size}",
+                        partial(np.dot, ones[:numbers], ones[:numbers]),
+                    )
         for i, one in enumerate(built):
             _cold(times, f"cold {i}", one, group, max(2, min(rounds, 100_000 // n)))
             _adds(times, f"add {i}", one, group, min(rounds, 20))
