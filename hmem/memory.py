@@ -91,15 +91,18 @@ class AsyncMemory(Opening):
         """Make messages durable and return; what is left to do is queued.
 
         `messages`: see `hmem.inputs.messages`; with `infer=False` finished facts, see
-        `hmem.inputs.items`. `observed_at` is when it was said (default: now), of a message with
-        its own `timestamp` that. A list with a `session_id` that repeats what the session
-        already holds adds only what is new: by message ids, else where it begins with the
-        session's turns or with its last ones (give ids where histories are edited). With an `idempotency_key` the same call sent
-        again gives the first one's receipt; another call raises IdempotencyError.
+        `hmem.inputs.items`. `observed_at` is when it was said (default: now), of a message
+        with its own `timestamp` that.
+
+        A list with a `session_id` that repeats what the session already holds adds only
+        what is new: by message ids, else where it begins with the session's turns or with
+        its last ones (give ids where histories are edited). With an `idempotency_key` the
+        same call sent again gives the first one's receipt; another call raises
+        IdempotencyError.
 
         When nothing is left to store (system messages, blanks) nothing is written: the
-        receipt is done, its result says why in `skipped`, and its id is "". `wait=True` returns once
-        the job ended; then a DeadlineError leaves it going on.
+        receipt is done, its result says why in `skipped`, and its id is "". `wait=True`
+        returns once the job ended; then a DeadlineError leaves it going on.
         """
         read_flag(wait, "wait")
         await self._enter()
