@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         Erased,
         HistoryEvent,
         Hit,
-        Memory,
+        MemoryRecord,
         Page,
         SearchResult,
         Skipped,
@@ -70,7 +70,7 @@ _ERRORS = (
     *("UnknownBackendError", "WrongLoopError"),
 )
 _RECORDS = (
-    *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "Memory"),
+    *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "MemoryRecord"),
     *("Page", "SearchResult", "Skipped", "Usage"),
 )
 # Resolved when first used: `import hmem` costs milliseconds and loads neither numpy nor
@@ -113,7 +113,7 @@ __all__ = [
     "InputError",
     "InputTypeError",
     "LifecycleError",
-    "Memory",
+    "MemoryRecord",
     "MissingExtraError",
     "MissingModelError",
     "ModelError",

@@ -29,7 +29,7 @@ from hmem.protocols import (
     VectorRows,
     WritePlan,
 )
-from hmem.records import HistoryEvent, Memory
+from hmem.records import HistoryEvent, MemoryRecord
 from hmem.times import from_micros, moment, to_micros
 from hmem.vectors import codec
 from hmem.views import memory_record
@@ -92,7 +92,7 @@ class Editor:
         text: object,
         metadata: object,
         observed_at: object = None,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Supersede an open fact by a new one that keeps its other fields.
 
         Raises InputError when the id is not an open fact of the user. The new fact's

@@ -22,7 +22,7 @@ from hmem.records import (
     Erased,
     HistoryEvent,
     Kind,
-    Memory,
+    MemoryRecord,
     Page,
     SearchResult,
 )
@@ -132,7 +132,7 @@ class AsyncMemory(Opening):
         metadata: object = None,
         observed_at: Time | None = None,
         timeout: float | None = None,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Replace an open memory's text: a new memory supersedes it and keeps its other
         fields (`metadata`, where given, replaces the old). The old one stays as history,
         believed until `observed_at` (default: now; BadTimeError before the old one).
@@ -282,7 +282,7 @@ class AsyncMemory(Opening):
         # Counting a line's tokens costs 20-100 us the first time: not on the loop.
         return await anyio.to_thread.run_sync(lambda: result.block(max_tokens=cap))
 
-    async def get(self, id: str, *, user_id: object) -> Memory | Episode | None:
+    async def get(self, id: str, *, user_id: object) -> MemoryRecord | Episode | None:
         """A memory (closed ones too) or a turn by its id; None for an unknown id and for
         another user's."""
         user = read_id(user_id, "user_id")

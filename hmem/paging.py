@@ -8,7 +8,7 @@ from hashlib import blake2b
 from hmem.asking import KINDS
 from hmem.errors import InputError, InputTypeError
 from hmem.protocols import MemoryRow, Store, TurnRow
-from hmem.records import Episode, Kind, Memory, Page
+from hmem.records import Episode, Kind, MemoryRecord, Page
 from hmem.views import episode_record, memory_record
 
 MAX_LIMIT = 1_000
@@ -82,7 +82,7 @@ async def read_page(
 
 async def _records(
     user_id: str, rows: list[MemoryRow | TurnRow], pending: PendingJobs
-) -> tuple[Memory | Episode, ...]:
+) -> tuple[MemoryRecord | Episode, ...]:
     any_turn = any(isinstance(row, TurnRow) for row in rows)
     jobs = await pending() if any_turn else frozenset()
     return tuple(

@@ -35,7 +35,7 @@ EMPTY: Mapping[str, Any] = _Empty()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class MemoryRecord:
     """A fact, with the two times it has.
 
     `event_start`..`event_end` is when it happened; `valid_from`..`valid_to` (half-open)
@@ -105,8 +105,8 @@ class Hit:
     pending: bool = False
     explain: Mapping[str, float] = EMPTY
     source_ids: tuple[str, ...] = ()
-    replaced: tuple[Memory, ...] = ()
-    memory: Memory | None = None
+    replaced: tuple[MemoryRecord, ...] = ()
+    memory: MemoryRecord | None = None
     episode: Episode | None = None
 
 
@@ -190,10 +190,10 @@ class AddResult:
 class Page:
     """Some rows, and the `cursor` that fetches the next ones (None: that was all)."""
 
-    rows: tuple[Memory | Episode, ...]
+    rows: tuple[MemoryRecord | Episode, ...]
     cursor: str | None = None
 
-    def __iter__(self) -> Iterator[Memory | Episode]:
+    def __iter__(self) -> Iterator[MemoryRecord | Episode]:
         return iter(self.rows)
 
     def __len__(self) -> int:

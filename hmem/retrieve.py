@@ -12,7 +12,7 @@ from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, rank
-from hmem.records import EMPTY, Block, Episode, Hit, Memory, SearchResult
+from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
 from hmem.render import Line, event_words, pack
 from hmem.scoring import Floats, Weights
 from hmem.times import from_micros
@@ -184,11 +184,11 @@ def _hit(view: View, found: Found, explain: Mapping[str, float]) -> Hit:
     )
 
 
-def _older(view: View, at: int) -> list[Memory]:
+def _older(view: View, at: int) -> list[MemoryRecord]:
     if not view.facts.replaced:
         return []
     older = [view.record("memory", n) for n in view.facts.chain(at)]
-    return [m for m in older if isinstance(m, Memory)]
+    return [m for m in older if isinstance(m, MemoryRecord)]
 
 
 def _given(vector: Floats, space: Space | None) -> Floats | None:
@@ -197,7 +197,7 @@ def _given(vector: Floats, space: Space | None) -> Floats | None:
     return unit_query(vector, dim=space.dim)
 
 
-def _event(memory: Memory | None) -> str:
+def _event(memory: MemoryRecord | None) -> str:
     if memory is None:
         return ""
     return event_words(memory.event_start, memory.event_end, memory.event_precision)

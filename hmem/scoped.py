@@ -13,7 +13,7 @@ from hmem.records import (
     Erased,
     HistoryEvent,
     Kind,
-    Memory,
+    MemoryRecord,
     Page,
     SearchResult,
 )
@@ -129,7 +129,7 @@ class Scoped:
             timeout=timeout,
         )
 
-    async def get(self, id: str) -> Memory | Episode | None:
+    async def get(self, id: str) -> MemoryRecord | Episode | None:
         """See `AsyncMemory.get`."""
         return await self._memory.get(id, user_id=self.scope.user_id)
 
@@ -149,7 +149,7 @@ class Scoped:
         metadata: object = None,
         observed_at: Time | None = None,
         timeout: float | None = None,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """See `AsyncMemory.update`."""
         return await self._memory.update(
             id,

@@ -19,7 +19,7 @@ from hmem import (
     Episode,
     InputError,
     InputTypeError,
-    Memory,
+    MemoryRecord,
     QueueFullError,
     TextTooLongError,
     render,
@@ -191,7 +191,7 @@ async def test_items_become_memories_with_their_fields(mem: AsyncMemory) -> None
         metadata={"by": "x"},
     )
     row = await mem.get(found, user_id="u")
-    assert isinstance(row, Memory)
+    assert isinstance(row, MemoryRecord)
     assert (row.category, row.importance, row.source_ids) == (
         "episodic",
         9,
@@ -277,7 +277,7 @@ async def test_an_update_supersedes_and_keeps_the_other_fields(
     assert (new.source_ids, new.metadata) == (("t1",), {"a": 1})
     assert new.event_start == datetime(2020, 1, 1, tzinfo=UTC)
     before = await mem.get(old, user_id="u")
-    assert isinstance(before, Memory)
+    assert isinstance(before, MemoryRecord)
     assert (before.superseded_by, before.valid_to) == (new.id, new.valid_from)
     found = await mem.search("where does Ana live?", user_id="u")
     assert [hit.text for hit in found] == ["Ana lives in Ghent"]
@@ -377,7 +377,7 @@ async def test_deleting_closes_once_and_turns_stay(mem: AsyncMemory) -> None:
     assert await mem.delete(one, user_id="u") is True
     assert await mem.delete(one, user_id="u") is False
     closed = await mem.get(one, user_id="u")
-    assert isinstance(closed, Memory)
+    assert isinstance(closed, MemoryRecord)
     assert closed.valid_to is not None
     assert [e.event for e in await mem.history(one, user_id="u")] == ["ADD", "CLOSE"]
     assert len(await mem.search("bees", user_id="u")) == 0
@@ -396,7 +396,7 @@ async def test_a_fact_from_the_future_can_be_updated_and_closed(config: Config) 
         assert new.valid_from == datetime(2090, 1, 1, tzinfo=UTC)
         assert await mem.delete(new.id, user_id="u")
         last = await mem.get(new.id, user_id="u")
-        assert isinstance(last, Memory)
+        assert isinstance(last, MemoryRecord)
         assert last.valid_to == last.valid_from
 
 

@@ -34,7 +34,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from hmem import AsyncMemory, CapacityError, Config, HmemError, Memory, Receipt
+from hmem import AsyncMemory, CapacityError, Config, HmemError, MemoryRecord, Receipt
 from hmem.stores.keys import SEQ_MAX, UID_MAX
 from hmem.testing.fakes import FrozenClock, HashEmbedder
 
@@ -644,7 +644,7 @@ async def test_a_whole_life_at_the_end_of_every_counter(place: Place) -> None:
         assert await all_of(mem, "ana") == ["word of ana"]
         assert await all_of(mem, "cy") == ["word of cy"]
         old = await mem.get(one, user_id="bo")
-        assert isinstance(old, Memory)
+        assert isinstance(old, MemoryRecord)
         assert old.superseded_by == newer.id
         assert [e.event for e in await mem.history(one, user_id="bo")] == [
             *("ADD", "SUPERSEDE", "ADD")

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from hmem.protocols import MemoryRow, Micros, TurnRow
-from hmem.records import Episode, Memory
+from hmem.records import Episode, MemoryRecord
 from hmem.times import from_micros
 
 
@@ -11,9 +11,9 @@ def _moment(micros: Micros | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 
-def memory_record(user_id: str, row: MemoryRow) -> Memory:
+def memory_record(user_id: str, row: MemoryRow) -> MemoryRecord:
     """A stored fact as a record."""
-    return Memory(
+    return MemoryRecord(
         id=row.id,
         user_id=user_id,
         text=row.text,

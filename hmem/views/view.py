@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hmem.protocols import Delta, Mark, Space, VectorIndex, VectorRows
-from hmem.records import Episode, Kind, Memory
+from hmem.records import Episode, Kind, MemoryRecord
 from hmem.vectors import codec
 from hmem.views.facts import Facts
 from hmem.views.records import episode_record, memory_record
@@ -32,7 +32,7 @@ class View:
         self.turns = Turns(self._make_index(dim) if dim else None)
         self.facts = Facts(self._make_index(dim) if dim else None)
         self.pending: frozenset[int] = frozenset()
-        self._records: dict[tuple[Kind, int], Memory | Episode] = {}
+        self._records: dict[tuple[Kind, int], MemoryRecord | Episode] = {}
 
     def apply(self, delta: Delta) -> None:
         """Take over what changed."""
@@ -75,7 +75,7 @@ class View:
         jobs = self.turns.job.view[self.turns.doc_row.view[docs]]
         return docs[~np.isin(jobs, list(self.pending))]
 
-    def record(self, kind: Kind, at: int) -> Memory | Episode:
+    def record(self, kind: Kind, at: int) -> MemoryRecord | Episode:
         """The row at a position as a record; made once."""
         if kind == "turn":
             row = self.turns.rows[at]
@@ -83,7 +83,9 @@ class View:
             known = self._records.get((kind, at))
             if isinstance(known, Episode) and known.pending == pending:
                 return known
-            made: Memory | Episode = episode_record(self.user_id, row, pending=pending)
+            made: MemoryRecord | Episode = episode_record(
+                self.user_id, row, pending=pending
+            )
         else:
             if (kind, at) in self._records:
                 return self._records[kind, at]
