@@ -35,7 +35,7 @@ from hmem.text import (
     turn_digest,
     turn_key,
 )
-from hmem.times import from_micros, to_micros
+from hmem.times import from_micros, local, to_micros
 
 LONG = 4_000
 """Characters in one call above which cutting and tokenising leave the event loop: a
@@ -167,14 +167,6 @@ def turn_texts(row: TurnRow, zone: ZoneInfo) -> list[str]:
 def fact_texts(row: MemoryRow | NewMemory) -> list[str]:
     """What is embedded of a fact, one text per passage."""
     return parts(row.text, row.ends)
-
-
-def local(at: datetime, zone: ZoneInfo) -> datetime:
-    """The day it was where it was said."""
-    try:
-        return at.astimezone(zone)
-    except OverflowError:  # at the very ends of the calendar
-        return at
 
 
 def body_hash(call: Call) -> bytes:

@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import anyio
 import numpy as np
@@ -15,7 +17,7 @@ from hmem.rank import Ask, Found, rank
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
 from hmem.render import Line, event_words, pack
 from hmem.scoring import Floats, Weights
-from hmem.times import from_micros
+from hmem.times import from_micros, local
 from hmem.vectors import index
 from hmem.vectors.units import unit_query
 from hmem.views import View, ViewCache
@@ -87,7 +89,8 @@ class Retriever:
 
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
-            return pack([_line(hit) for hit in hits], max_tokens=cap)
+            zone = self._config.zone
+            return pack([_line(hit, zone) for hit in hits], max_tokens=cap)
 
         return SearchResult(
             hits=hits,
@@ -197,22 +200,33 @@ def _given(vector: Floats, space: Space | None) -> Floats | None:
     return unit_query(vector, dim=space.dim)
 
 
-def _event(memory: MemoryRecord | None) -> str:
-    if memory is None:
+def _event(memory: MemoryRecord | None, zone: ZoneInfo) -> str:
+    if memory is None or memory.event_start is None:
         return ""
-    return event_words(memory.event_start, memory.event_end, memory.event_precision)
+    end = memory.event_end
+    return event_words(
+        local(memory.event_start, zone),
+        None if end is None else local(end, zone),
+        memory.event_precision,
+    )
 
 
-def _line(hit: Hit) -> Line:
-    """What a hit says in a block."""
+def _before(memory: MemoryRecord, zone: ZoneInfo) -> tuple[str, datetime, datetime]:
+    """What a fact replaced, and from when until when it was believed."""
+    until = memory.valid_to or memory.valid_from
+    return memory.text, local(memory.valid_from, zone), local(until, zone)
+
+
+def _line(hit: Hit, zone: ZoneInfo) -> Line:
+    """What a hit says in a block, dated by the reader's clocks."""
     return Line(
         id=hit.id,
         kind=hit.kind,
         text=hit.text,
-        at=hit.at,
+        at=local(hit.at, zone),
         speaker=hit.speaker or (hit.role or "").capitalize(),
         pending=hit.pending,
         stable=hit.memory is not None and hit.memory.category == "procedural",
-        event=_event(hit.memory),
-        before=tuple((m.text, m.valid_from, m.valid_to) for m in hit.replaced),
+        event=_event(hit.memory, zone),
+        before=tuple(_before(m, zone) for m in hit.replaced),
     )

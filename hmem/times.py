@@ -49,6 +49,14 @@ def from_micros(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
+def local(at: datetime, zone: ZoneInfo) -> datetime:
+    """A moment as the clocks of a zone show it."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:  # at the very ends of the calendar
+        return at
+
+
 def moment(
     value: object, zone: ZoneInfo, *, end_of_day: bool, name: str = "the time"
 ) -> datetime:

@@ -82,3 +82,18 @@ async def test_an_index_that_is_not_there_is_told_at_open(
     with pytest.raises(MissingExtraError, match=r"hmem\[turbovec\]"):
         await AsyncMemory(Config(path=path, vectors="turbovec:4")).open()
     assert not path.exists()
+
+
+async def test_a_block_is_dated_by_the_clocks_of_the_configured_zone(
+    tmp_path: Path,
+) -> None:
+    config = Config(path=tmp_path / "m", durability="normal", timezone="Asia/Tokyo")
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        late = "2026-03-01T20:00:00+00:00"  # the 2nd, five in the morning, in Tokyo
+        await mem.add("I saw a heron", user_id="u", observed_at=late, wait=True)
+        fact = {"text": "Saw a heron", "event_start": "2026-03-02"}
+        await mem.add([fact], user_id="u", infer=False, observed_at=late, wait=True)
+        block = await mem.context("heron", user_id="u")
+    assert block.text == (
+        "[2 March 2026]\n1 Saw a heron (2026-03-02)\n2 User: I saw a heron\n"
+    )
