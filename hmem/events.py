@@ -14,12 +14,11 @@ user_erased       rows
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hmem.config import EventSink
 
-Emit = Callable[..., None]
 log = logging.getLogger("hmem.events")
 
 

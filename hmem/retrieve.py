@@ -78,7 +78,7 @@ class Retriever:
         """Rank the user's rows. Raises BadVectorError; a missing or late embedder only
         degrades the search, and the result names it."""
         query, degraded = await self._query_vector(ask, embed_timeout)
-        look = _Look(user_id, ask, query, self._weights)
+        look = _Look(ask, query, self._weights)
         read = await self.views.read(user_id, look) if ask.k else None
         hits = read.hits if read else ()
         if read and read.lacking.passages:
@@ -127,12 +127,9 @@ class Retriever:
 class _Look:
     """One search on one view; called where nothing else touches the view."""
 
-    __slots__ = ("_ask", "_query", "_user_id", "_weights")
+    __slots__ = ("_ask", "_query", "_weights")
 
-    def __init__(
-        self, user_id: str, ask: Ask, query: Floats | None, weights: Weights
-    ) -> None:
-        self._user_id = user_id
+    def __init__(self, ask: Ask, query: Floats | None, weights: Weights) -> None:
         self._ask = ask
         self._query = query
         self._weights = weights

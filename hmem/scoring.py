@@ -13,8 +13,8 @@ class Weights:
     """What each signal counts in a score. A kind's weights sum to 1.
 
     Windows carry more than single turns, words as much as meaning. Chosen by hand on the
-    two LoCoMo dev conversations, in the middle of a plateau: a shift of 0.05 between any
-    two signals moves evidence recall at 1,000 tokens by at most one point.
+    two LoCoMo dev conversations: evidence recall of turns at 1,000 tokens is .870; seven
+    other mixes gave .836 to .880, one of four fifths dense .822.
     """
 
     turn_dense: float = 0.25

@@ -188,6 +188,16 @@ async def assert_ends_well(
     assert err.decode().splitlines() == [f"hmem worker: {path}", "hmem worker: stopped"]
 
 
+def test_a_worker_that_cannot_open_leaves_the_signals_as_they_were(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "letter.txt").write_text("not ours", encoding="utf-8")
+    before = [signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGINT)]
+    found = run("worker", "--path", str(tmp_path))
+    assert found.exit_code == 1, found.output
+    assert [signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGINT)] == before
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 async def test_a_worker_process_works_and_a_signal_ends_it_well(
     tmp_path: Path, signum: signal.Signals

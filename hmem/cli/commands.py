@@ -132,10 +132,14 @@ async def _work(config: Config) -> None:
         signal.signal(signum, signal.SIG_DFL)
         loop.call_soon_threadsafe(stop.set)
 
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, ask_to_stop)
+    both = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(signum, ask_to_stop) for signum in both]
     click.echo(f"hmem worker: {config.folder.absolute()}", err=True)
-    await run_worker(config, stop=stop)
+    try:
+        await run_worker(config, stop=stop)
+    finally:  # the loop that the handler speaks to ends here
+        for signum, handler in zip(both, before, strict=True):
+            signal.signal(signum, handler)
     click.echo("hmem worker: stopped", err=True)
 
 
