@@ -19,7 +19,8 @@ EventSink = Callable[[str, Mapping[str, Any]], None]
 class Config:
     """Every setting, with its default. Raises ConfigError when one cannot be used.
 
-    Times are seconds, sizes bytes unless the name says otherwise.
+    Times are seconds, sizes bytes unless the name says otherwise; prices are per million
+    tokens.
     """
 
     # where and how it is stored
@@ -42,6 +43,18 @@ class Config:
     embed_dim: int | None = None
     allow_degraded: bool = False
     mode: Mode = "auto"
+    llm_timeout: float = 60.0
+    llm_parallel: int = 8
+    llm_price_in: float = 0.0
+    llm_price_out: float = 0.0
+
+    # extraction
+    instructions: str = ""
+    categories: tuple[str, ...] = ()
+    extract_after_turns: int = 1
+    extract_after_idle: float = 20.0
+    extract_after_tokens: int = 2_000
+    extract_input_tokens: int = 4_000
 
     # vectors
     stored: str = "int8"
@@ -80,6 +93,8 @@ class Config:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{_named(name)} must be one of {', '.join(allowed)}")
+        if not isinstance(self.categories, tuple):
+            raise ConfigError(f"{_named('categories')} must be a tuple of names")
         if not str(self.path).strip() or "\0" in str(self.path):
             raise ConfigError(f"{_named('path')} must name a folder")
         try:
@@ -100,6 +115,8 @@ class Config:
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Config":
         """Read HMEM_PATH, HMEM_BASE_URL, HMEM_API_KEY, HMEM_LLM, HMEM_EMBED, ...
+
+        Lists (HMEM_CATEGORIES) are separated by commas.
 
         Every field but `on_event` has a variable: HMEM_ and its name in capitals. An empty
         variable counts as unset. Raises ConfigError naming the variable.
@@ -128,6 +145,14 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("max_item_chars", 1, 1_000_000),
     ("passage_chars", 100, 100_000),
     ("embed_timeout", 0.01, 86_400.0),
+    ("llm_timeout", 0.01, 86_400.0),
+    ("llm_parallel", 1, 1_024),
+    ("llm_price_in", 0.0, 1e6),
+    ("llm_price_out", 0.0, 1e6),
+    ("extract_after_turns", 1, 200),
+    ("extract_after_idle", 0.0, 86_400.0),
+    ("extract_after_tokens", 1, 1_000_000),
+    ("extract_input_tokens", 500, 1_000_000),
     ("query_embed_timeout", 0.001, 3_600.0),
     ("context_tokens", 1, 1_000_000),
     ("max_k", 1, 1_000_000),
@@ -154,6 +179,8 @@ def _read(name: str, raw: str, default: Any) -> Any:
         if raw.lower() in {"0", "false", "no", "off"}:
             return False
         raise ConfigError(f"{_named(name)} must be true or false")
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in raw.split(",") if part.strip())
     kind: type = int if name == "embed_dim" else type(default)
     if kind in (int, float):
         try:

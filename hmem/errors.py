@@ -29,14 +29,22 @@
     │   ├── DiskFullError                  no space or quota (retryable)
     │   └── QueueFullError                 too many jobs wait (retryable)
     ├── ModelError                         an endpoint or a model failed
-    │   └── EmbedderError
+    │   ├── EmbedderError
+    │   └── LLMError                       the chat model failed, or its endpoint
+    │       ├── ExtractionError            its reply cannot be read, also when asked again
+    │       ├── TruncatedError             its reply was cut off: the input must be split
+    │       └── RefusedError               it declined to answer
     └── DeadlineError (TimeoutError)       a timeout of the caller's ran out (retryable)
 
 Each has `.code` (a stable word for programs) and `.retryable` (whether the same call
 may succeed later). A message names the fix and never holds the user's text.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+LLMFault = Literal[
+    "down", "busy", "setup", "waiting", "form", "too_long", "input", "reply"
+]
 
 
 class HmemError(Exception):
@@ -237,6 +245,55 @@ class EmbedderError(ModelError):
     ) -> None:
         super().__init__(message, retryable=retryable)
         self.position = position
+
+
+class LLMError(ModelError):
+    """The chat model failed. `why` says what can be done about it:
+
+    down      it cannot be reached, timed out, or answers 5xx: wait
+    busy      too many requests: wait, `retry_after` seconds if it said so
+    setup     the key, the model or the address is wrong: wait until that is mended
+    waiting   its answer is to be given elsewhere (see `hmem.replay`)
+    form      it will not take this `response_format`
+    too_long  the input does not fit its window: split it
+    input     it refuses this input
+    reply     what it answered cannot be used
+    """
+
+    code = "llm"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        why: LLMFault = "down",
+        retryable: bool = True,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, retryable=retryable)
+        self.why: LLMFault = why
+        self.retry_after = retry_after
+
+
+class ExtractionError(LLMError):
+    """The model's reply cannot be read as what was asked for, also when asked again."""
+
+    code = "extraction"
+
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message, why="reply", retryable=retryable)
+
+
+class TruncatedError(ExtractionError):
+    """The model's reply was cut off. The same input would be cut off again: split it."""
+
+    code = "truncated"
+
+
+class RefusedError(ExtractionError):
+    """The model, or a filter in front of it, declined to answer."""
+
+    code = "refused"
 
 
 class DeadlineError(HmemError, TimeoutError):

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from hmem.records import EMPTY, Category, Erased, JobStatus, Kind, Skipped, Usage
 
 Micros = int
+Priority = Literal["live", "import"]
+Rung = Literal["json_schema", "json_object", "plain"]
+"""The form in which a model is asked for JSON, the strictest first."""
 Tokens = NDArray[np.uint32]
 """Token hashes of one passage, in order, repeats kept."""
 
@@ -73,7 +76,9 @@ class NewMemory:
 class Accept:
     """One `add()`, validated and tokenised: what `Store.accept` makes durable.
 
-    `queue=False` ends the job at once (nothing is left to do). `key` is the caller's
+    `queue=False` ends the job at once (nothing is left to do). `extract` says that a model
+    is to read the turns. `skipped` is what of the call is not stored, kept with the job. An
+    accept with a queued job ends a deferral of its user's. `key` is the caller's
     idempotency key and `body_hash` what it stands for. `resend` asks the store to drop the
     turns that the session already holds: those whose message id it knows, and without ids
     the leading ones.
@@ -88,7 +93,9 @@ class Accept:
     body_hash: bytes = b""
     queue: bool = True
     resend: bool = False
-    priority: Literal["live", "import"] = "live"
+    extract: bool = False
+    priority: Priority = "live"
+    skipped: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +142,7 @@ class MemoryRow(NamedTuple):
     last_accessed: Micros | None
     metadata: Mapping[str, Any]
     prompt_version: str | None
+    links: tuple[str, ...] = ()
 
 
 class TurnRow(NamedTuple):
@@ -229,12 +237,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedJob:
-    """A job in work: the rows it came with. `reply` is a model's reply stored before."""
+    """A job in work: the rows it came with. `reply` is a model's reply stored before.
+    `extract`: a model is to read its turns."""
 
     id: str
     seq: int
     attempts: int
     session_id: str | None
+    created_at: Micros = 0
+    extract: bool = False
     turns: tuple[TurnRow, ...] = ()
     items: tuple[MemoryRow, ...] = ()
     reply: bytes | None = None
@@ -252,11 +263,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
-    """How a claim's jobs end."""
+    """How a claim's jobs end: those of `jobs` (ids), or all of them when it is None. The
+    usage is the last one's, and so is `skipped`."""
 
     status: Literal["done", "partial", "dead"]
     reason: str | None = None
     usage: Usage = field(default_factory=Usage)
+    jobs: tuple[str, ...] | None = None
+    skipped: tuple[Skipped, ...] = ()
 
 
 # --------------------------------------------------------------------- the plan
@@ -273,7 +287,10 @@ class AddMemory:
     "unknown" with the new row's id; with `needs_target` nothing is added and the id is
     None, so that an edit never brings back what was erased meanwhile. A target that is newer than the new row: the row is
     inserted closed, its `valid_to` the newer one's start. An expired row is not open. The
-    sequence in the keys of `vectors` is not known yet and not read.
+    sequence in the keys of `vectors` is not known yet and not read. A duplicate adds its
+    `source_ids` to the row that it repeats. `links` are positions among the plan's
+    operations: of AddMemory ones, whose rows (or the rows those repeat) this row is linked
+    to; others are ignored.
     """
 
     memory: NewMemory
@@ -281,6 +298,34 @@ class AddMemory:
     needs_target: bool = False
     reason: str | None = None
     vectors: VectorRows | None = None
+    links: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CiteMemory:
+    """Add sources to an open fact, which was said again. Precondition: it is open."""
+
+    id: str
+    source_ids: tuple[str, ...]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReinstateMemory:
+    """Open a closed fact again, as if it had never been closed; what superseded it stays,
+    and is its successor no more. Precondition: it is closed, and no open row of the user
+    has its hash ("duplicate")."""
+
+    id: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutProfile:
+    """Replace the user's profile. `turn_seq`: the last turn that it takes account of."""
+
+    text: str
+    turn_seq: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,7 +354,15 @@ class StoreReply:
     reply: bytes
 
 
-Op = AddMemory | CloseMemory | PutVectors | StoreReply
+Op = (
+    AddMemory
+    | CiteMemory
+    | CloseMemory
+    | PutProfile
+    | PutVectors
+    | ReinstateMemory
+    | StoreReply
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +370,10 @@ class WritePlan:
     """Everything one unit of work does to one user, in one transaction.
 
     Preconditions of the whole: the user still has `incarnation` (None: whichever), and
-    `claim`, where given, still holds its lease. `end` ends the claim's jobs.
+    `claim`, where given, still holds its lease. `end` ends the claim's jobs, or some of
+    them: the others are queued again, their attempt not counted. `defer` gives up the claim
+    and keeps what it leaves queued from being claimed for so many seconds, or until the
+    user's next accept, or `Store.hurry`. With neither the claim goes on.
     """
 
     at: Micros
@@ -325,6 +381,7 @@ class WritePlan:
     incarnation: int | None = None
     claim: Claim | None = None
     end: JobEnd | None = None
+    defer: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,6 +398,15 @@ class Applied:
 
     outcomes: tuple[Outcome, ...] = ()
     refused: Literal["lease", "incarnation"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A user's running summary: as of which turn, and when it was made."""
+
+    text: str
+    turn_seq: int
+    at: Micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -418,6 +484,14 @@ class Store(Protocol):
 
         `attempted=False` takes the attempt counted at the claim back (shutdown).
         """
+        ...
+
+    async def hurry(self, user_id: str) -> bool:
+        """End a deferral of the user's jobs. False: there was none."""
+        ...
+
+    async def profile(self, user_id: str) -> Profile | None:
+        """The user's profile, or None."""
         ...
 
     async def apply(self, user_id: str, plan: WritePlan) -> Applied:
@@ -580,15 +654,47 @@ class Clock(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """One answer of a chat model.
+
+    `content` is its text, or the JSON value where the client has read it already; None or
+    blank where the model said nothing. `finish`: "length" when it was cut off, "refused"
+    when the model or a filter declined. `retries` were sent beyond the first request.
+    """
+
+    content: object
+    finish: Literal["stop", "length", "refused"] = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    retries: int = 0
+
+
 class LLM(Protocol):
-    """A chat model. Used from the extraction issue on; the seam is fixed here."""
+    """A chat model. `model` names it, in usage and in recordings."""
 
     model: str
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], *, schema: Mapping[str, Any] | None
-    ) -> str:
-        """The reply's text. Raises ModelError."""
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        rung: Rung = "json_schema",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """Answer a chat of `{"role", "content"}` messages.
+
+        With `schema` (JSON Schema of an object) an answer of that form is asked for, as
+        `rung` says: "json_schema" and "json_object" by the endpoint's own means, which may
+        not work; for "plain" and "json_object" the messages describe the form. Without it
+        the answer is prose. Raises LLMError; its `why` "form" makes the caller try the
+        next rung.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release clients. Idempotent."""
         ...
 
 

@@ -67,6 +67,7 @@ class MemoryRecord:
     last_accessed: datetime | None = None
     metadata: Mapping[str, Any] = EMPTY
     prompt_version: str | None = None
+    links: tuple[str, ...] = ()
     kind: Literal["memory"] = "memory"
 
 
@@ -156,13 +157,35 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What one job cost."""
+    """What one job cost.
+
+    `llm_calls` counts requests that were answered, `retries` those that were sent again.
+    `rung` is the last form of JSON asked for. `cost` is in the currency of
+    `Config.llm_price_in` and `llm_price_out`, None where they are not set.
+    """
 
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    retries: int = 0
+    rung: str | None = None
     embedded_texts: int = 0
     milliseconds: float = 0.0
+    cost: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Both together; the later rung stands."""
+        costs = [c for c in (self.cost, other.cost) if c is not None]
+        return Usage(
+            llm_calls=self.llm_calls + other.llm_calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            retries=self.retries + other.retries,
+            rung=other.rung or self.rung,
+            embedded_texts=self.embedded_texts + other.embedded_texts,
+            milliseconds=self.milliseconds + other.milliseconds,
+            cost=sum(costs) if costs else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,8 @@ def _run(work: Work, op: Op) -> Outcome:
         case StoreReply():
             stored = jobs.store_reply(work.conn, work.account, op.job_id, op.reply)
             return Outcome(status="applied" if stored else "unknown", id=op.job_id)
+        case _:
+            raise NotImplementedError(type(op).__name__)
 
 
 def _add(work: Work, op: AddMemory) -> Outcome:

@@ -38,6 +38,7 @@ def memory_record(user_id: str, row: MemoryRow) -> MemoryRecord:
         last_accessed=_moment(row.last_accessed),
         metadata=row.metadata,
         prompt_version=row.prompt_version,
+        links=row.links,
     )
 
 
