@@ -15,14 +15,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.locomo_data import Conversation, Question
 from bench.measure import Shown, words
+from bench.talks import Conversation, Question
 from bench.tokens import count
 from hmem.protocols import Embedder
 
 Rank = Callable[[Question, NDArray[np.float32] | None], Iterable[int]]
 
 _GIVE_UP = 8  # pieces that did not fit, after which no more are tried
+_PART = 200  # tokens of a long turn's parts
 _K1, _B = 1.5, 0.75
 _STOPWORDS = frozenset(
     words(
@@ -47,21 +48,23 @@ class Piece:
     meaning: str
     covers: tuple[str, ...]
     heading: str
-    place: tuple[int, int]
+    place: tuple[int, int, int]
 
 
 def pieces(conversation: Conversation, *, facts: bool) -> list[Piece]:
-    """The turns, and the facts if asked for, in order."""
+    """The turns, and the facts if asked for, in order. A long turn is several pieces,
+    each of which covers it."""
     found = [
         Piece(
-            line=f"{t.speaker}: {t.text}\n",
-            terms=f"{t.at:%B %Y} {t.speaker}: {t.text}",
-            meaning=f"({t.at:%d %B %Y}) {t.speaker}: {t.text}",
+            line=f"{t.speaker}: {text}\n",
+            terms=f"{t.at:%B %Y} {t.speaker}: {text}",
+            meaning=f"({t.at:%d %B %Y}) {t.speaker}: {text}",
             covers=(t.id,),
             heading=_heading(t.at),
-            place=(t.session, i),
+            place=(t.session, i, j),
         )
         for i, t in enumerate(conversation.turns)
+        for j, text in enumerate(_parts(t.text))
     ]
     if facts:
         found += [
@@ -71,7 +74,7 @@ def pieces(conversation: Conversation, *, facts: bool) -> list[Piece]:
                 meaning=f.text,
                 covers=f.source_ids,
                 heading=_heading(f.at),
-                place=(f.session, len(conversation.turns) + i),
+                place=(f.session, len(conversation.turns) + i, 0),
             )
             for i, f in enumerate(conversation.facts)
         ]
@@ -107,7 +110,7 @@ def fill(ranked: Iterable[Piece], budget: int) -> tuple[str, set[str]]:
 
 
 class Baseline:
-    """`bm25`, `dense`, `recency` or `oracle` over whole turns (and facts)."""
+    """`bm25`, `dense`, `recency` or `oracle` over turns (long ones in parts) and facts."""
 
     def __init__(self, kind: str, *, facts: bool, embedder: Embedder | None) -> None:
         self.name = kind
@@ -142,8 +145,7 @@ class Baseline:
         if self.name == "oracle":
             return partial(_gold_first, found)
         if self.name == "recency":
-            latest = sorted(range(len(found)), key=lambda i: found[i].place[::-1])
-            latest.sort(key=lambda i: found[i].place[0])
+            latest = sorted(range(len(found)), key=lambda i: found[i].place)
             return lambda _question, _query: reversed(latest)
         if self._embedder is None:
             raise ValueError("the dense baseline needs an embedder")
@@ -188,11 +190,35 @@ def dense(rows: NDArray[np.float32]) -> Rank:
 def _gold_first(
     found: Sequence[Piece], question: Question, _query: NDArray[np.float32] | None
 ) -> Iterable[int]:
-    """The gold turns alone, shortest first, so that most fit."""
+    """The gold turns alone, shortest first, so that most fit; first parts before others."""
     gold = [
         i for i, p in enumerate(found) if p.covers[:1] and p.covers[0] in question.gold
     ]
-    return sorted(gold, key=lambda i: len(found[i].line))
+    return sorted(gold, key=lambda i: (found[i].place[2], len(found[i].line)))
+
+
+def _parts(text: str) -> list[str]:
+    """A text cut at line ends into parts of at most 200 tokens, where its lines allow."""
+    if _cost(text) <= _PART:
+        return [text]
+    parts: list[str] = []
+    for line in filter(str.strip, text.splitlines()):
+        joined = f"{parts[-1]}\n{line}" if parts else line
+        if parts and count(joined) <= _PART:
+            parts[-1] = joined
+        else:
+            parts += _words_of(line)
+    return parts
+
+
+def _words_of(line: str) -> list[str]:
+    """A line, cut between words while it is longer than a part."""
+    line = line.strip()
+    at = line.find(" ", len(line) // 2)
+    at = line.rfind(" ") if at < 0 else at
+    if at < 0 or count(line) <= _PART:
+        return [line]
+    return _words_of(line[:at]) + _words_of(line[at:])
 
 
 def _heading(at: datetime) -> str:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from bench.locomo_data import Conversation, Fact, Question, Turn
 from bench.measure import Shown
+from bench.talks import Conversation, Fact, Question, Turn
 from bench.tokens import count
 from hmem import AsyncMemory
 from hmem.records import AddResult
 
 _SQUASHED = re.compile(r"[\W_]+")
+_GAP = " \u2026 "  # between passages of one turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,17 @@ class _Row:
 
     text: str
     covers: tuple[str, ...]
+    kind: str = "turn"
+
+    def stands_in(self, line: str | None) -> bool:
+        """Whether a line shows it: a fact whole, of a turn a passage or more."""
+        if line is None:
+            return False
+        if self.kind == "memory":
+            return squash(self.text) in squash(line)
+        whole = squash(self.text)
+        shown = [squash(part) for part in line.partition(": ")[2].split(_GAP)]
+        return (any(shown) or not whole) and all(part in whole for part in shown)
 
 
 @dataclass
@@ -68,12 +80,12 @@ class HmemSystem:
             asked_at=asked_at,
         )
         ms = (time.perf_counter() - began) * 1e3
-        rows = [self._rows[public] for public in block.citations.values()]
-        whole = squash(block.text)
-        self.uncited += sum(squash(row.text) not in whole for row in rows)
+        rows = {n: self._rows[public] for n, public in block.citations.items()}
+        lines = dict(line.split(" ", 1) for line in block.text.splitlines())
+        self.uncited += sum(not row.stands_in(lines.get(n)) for n, row in rows.items())
         return Shown(
             text=block.text,
-            covered={turn for row in rows for turn in row.covers},
+            covered={turn for row in rows.values() for turn in row.covers},
             tokens=count(block.text),
             ms=ms,
             claimed=block.tokens,
@@ -120,7 +132,9 @@ class HmemSystem:
             memory = await self.memory.get(public, user_id=user)
             if memory is None or memory.kind != "memory":
                 raise RuntimeError(f"{user}: fact {public} was added and is not there")
-            self._rows[public] = _Row(text=memory.text, covers=memory.source_ids)
+            self._rows[public] = _Row(
+                text=memory.text, covers=memory.source_ids, kind="memory"
+            )
 
 
 def squash(text: str) -> str:
@@ -129,13 +143,13 @@ def squash(text: str) -> str:
 
 
 def _message(turn: Turn) -> Mapping[str, Any]:
-    return {
-        "role": "user",
-        "name": turn.speaker,
+    said = {
+        "role": turn.role,
         "content": turn.text,
         "id": turn.id,
         "timestamp": turn.at,
     }
+    return said if turn.name is None else {**said, "name": turn.name}
 
 
 def _finished(result: AddResult) -> AddResult:

@@ -3,82 +3,25 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
-"""The categories asked. 5 (adversarial) has no evidence to find."""
+from bench.talks import Conversation, Fact, Question, Turn, chosen
 
+CATEGORIES = ("multi-hop", "temporal", "open-domain", "single-hop")
+"""The categories asked. The fifth, adversarial, has no evidence to find."""
+
+_NAMES = dict(enumerate((*CATEGORIES, "adversarial"), 1))
 _DATE = "%I:%M %p on %d %B, %Y"
 _SESSION = re.compile(r"session_(\d+)")
 _BETWEEN_IDS = re.compile(r"[\s,;]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One thing said. `text` holds the caption of a shared photo."""
-
-    id: str
-    speaker: str
-    text: str
-    session: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """An observation of the data set, and the turns it was made from."""
-
-    text: str
-    source_ids: tuple[str, ...]
-    session: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """`gold` are the turns that hold the answer; `answer` is None where none is given."""
-
-    text: str
-    answer: str | None
-    category: int
-    gold: tuple[str, ...]
-    dropped: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
-    """Turns and facts in the order of their sessions, and the questions asked about them."""
-
-    id: str
-    turns: tuple[Turn, ...]
-    facts: tuple[Fact, ...]
-    questions: tuple[Question, ...]
-
-    @property
-    def ended(self) -> datetime:
-        """When the last session began."""
-        return max(turn.at for turn in self.turns)
-
-    def sessions(self) -> dict[int, list[Turn]]:
-        """The turns by session, in order."""
-        found: dict[int, list[Turn]] = {}
-        for turn in self.turns:
-            found.setdefault(turn.session, []).append(turn)
-        return found
-
-
 def load(path: Path, *, only: Iterable[str] = ()) -> list[Conversation]:
     """The conversations of a LoCoMo file, or those named. Raises ValueError."""
     raw = json.loads(path.read_text(encoding="utf-8"))
-    found = [_conversation(one) for one in raw]
-    wanted = list(only)
-    unknown = set(wanted) - {c.id for c in found}
-    if unknown:
-        raise ValueError(f"no conversation {', '.join(sorted(unknown))} in {path}")
-    return [c for c in found if not wanted or c.id in wanted]
+    return chosen([_conversation(one) for one in raw], tuple(only))
 
 
 def split_evidence(
@@ -106,7 +49,7 @@ def _conversation(raw: Mapping[str, Any]) -> Conversation:
     turns = tuple(
         Turn(
             id=t["dia_id"],
-            speaker=t["speaker"],
+            name=t["speaker"],
             text=_said(t),
             session=n,
             at=dates[n],
@@ -161,10 +104,12 @@ def _facts(
 def _question(raw: Mapping[str, Any], known: set[str]) -> Question:
     gold, dropped = split_evidence(raw.get("evidence") or (), known)
     answer = raw.get("answer")
+    category = _NAMES[int(raw["category"])]
     return Question(
         text=str(raw["question"]),
         answer=None if answer is None else str(answer),
-        category=int(raw["category"]),
+        category=category,
         gold=gold,
+        worded=category != "temporal",  # dates, which no turn says in those words
         dropped=dropped,
     )

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import snowballstemmer
 
-from bench.locomo_data import CATEGORIES, Question
+from bench.talks import Question
 
 _WORD = re.compile(r"[^\W_]+")
 _ARTICLES = frozenset({"a", "an", "the"})
-_TEMPORAL = 2  # the category whose answers are dates, which no turn says in those words
 _RESAMPLES = 2_000
 _FEW = 3  # conversations below which resampling them says nothing
 
@@ -41,7 +40,8 @@ class Outcome:
     """One question's measures by budget; None where the question has no such measure."""
 
     conversation: str
-    category: int
+    category: str
+    worded: bool
     recall: dict[int, float] | None
     contained: dict[int, bool] | None
 
@@ -72,6 +72,7 @@ def outcome(conversation: str, question: Question, shown: dict[int, Shown]) -> O
     return Outcome(
         conversation=conversation,
         category=question.category,
+        worded=question.worded,
         recall={b: len(gold & set(s.covered)) / len(gold) for b, s in shown.items()}
         if gold
         else None,
@@ -81,10 +82,12 @@ def outcome(conversation: str, question: Question, shown: dict[int, Shown]) -> O
     )
 
 
-def summary(outcomes: Sequence[Outcome], budgets: Sequence[int]) -> dict[str, Any]:
+def summary(
+    outcomes: Sequence[Outcome], budgets: Sequence[int], categories: Sequence[str]
+) -> dict[str, Any]:
     """The means over all questions and by category, and 95% intervals."""
     scored = [o for o in outcomes if o.recall is not None]
-    strict = [o for o in outcomes if o.category != _TEMPORAL]
+    strict = [o for o in outcomes if o.worded]
     return {
         "n_questions": len(outcomes),
         "n_with_evidence": len(scored),
@@ -93,8 +96,8 @@ def summary(outcomes: Sequence[Outcome], budgets: Sequence[int]) -> dict[str, An
         "containment": _means(strict, budgets, _contained),
         "containment_all_categories": _means(outcomes, budgets, _contained),
         "per_category": {
-            name: _category([o for o in outcomes if o.category == number], budgets)
-            for number, name in CATEGORIES.items()
+            name: means([o for o in outcomes if o.category == name], budgets)
+            for name in categories
         },
         "ci95": _intervals(scored, strict, budgets),
     }
@@ -138,7 +141,8 @@ def _means(
     return means
 
 
-def _category(outcomes: Sequence[Outcome], budgets: Sequence[int]) -> dict[str, Any]:
+def means(outcomes: Sequence[Outcome], budgets: Sequence[int]) -> dict[str, Any]:
+    """The means over some questions."""
     return {
         "n": len(outcomes),
         "evidence_recall": _means(outcomes, budgets, _recall),

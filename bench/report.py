@@ -4,31 +4,35 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from bench.locomo_data import CATEGORIES, Conversation, Question
-from bench.measure import Outcome, Shown, percentiles, summary
+from bench.measure import Outcome, Shown, means, percentiles, summary
+from bench.talks import Conversation, Question
 
 
-def asked(conversation: Conversation) -> list[Question]:
-    """The questions of categories 1 to 4."""
-    return [q for q in conversation.questions if q.category in CATEGORIES]
+def asked(conversation: Conversation, categories: Sequence[str]) -> list[Question]:
+    """The questions of some categories."""
+    return [q for q in conversation.questions if q.category in categories]
 
 
 def report(
     system: str,
     *,
     conversations: Sequence[Conversation],
+    categories: Sequence[str],
+    apart: Sequence[str],
     facts: bool,
     budgets: Sequence[int],
     outcomes: Sequence[Outcome],
     shown: Sequence[Mapping[int, Shown]],
     ingest_s: float,
 ) -> dict[str, Any]:
-    """What one run measured. `problems` must be all zero for it to be believed."""
-    questions = [q for c in conversations for q in asked(c)]
+    """What one run measured. `problems` must be all zero for it to be believed. The
+    categories of `apart` are averaged by themselves besides, and so are the others."""
+    questions = [q for c in conversations for q in asked(c, categories)]
     dropped = [piece for q in questions for piece in q.dropped]
     return {
         "system": system,
-        **summary(outcomes, budgets),
+        **summary(outcomes, budgets, categories),
+        **_apart(outcomes, budgets, apart),
         "context_tokens": _tokens(shown, budgets),
         "search_ms": percentiles(s.ms for each in shown for s in each.values()),
         "search_ms_includes_embedding": False,
@@ -48,7 +52,7 @@ def table(found: Mapping[str, Any]) -> str:
         "evidence recall": found["evidence_recall"],
         "all evidence": found["all_evidence"],
         "containment": found["containment"],
-        **{f"  {k}": v["evidence_recall"] for k, v in found["per_category"].items()},
+        **{f"  {k}": v["evidence_recall"] for k, v in _groups(found).items()},
     }
     lines = [
         f"{found['system']}, facts: {found['facts']}",
@@ -68,6 +72,22 @@ def table(found: Mapping[str, Any]) -> str:
             f"dropped evidence: {found['dropped_evidence']}",
         ]
     )
+
+
+def _groups(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {**found["per_category"], **found.get("apart", {})}
+
+
+def _apart(
+    outcomes: Sequence[Outcome], budgets: Sequence[int], apart: Sequence[str]
+) -> dict[str, Any]:
+    if not apart:
+        return {}
+    groups = {
+        "spread evidence": [o for o in outcomes if o.category in apart],
+        "the others": [o for o in outcomes if o.category not in apart],
+    }
+    return {"apart": {name: means(some, budgets) for name, some in groups.items()}}
 
 
 def _tokens(

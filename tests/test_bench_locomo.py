@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import bench.locomo
+import bench.running
 from bench.baselines import Baseline, fill, pieces
 from bench.cache import CachedEmbedder
 from bench.hmem_system import HmemSystem, squash
-from bench.locomo import SYSTEMS, Options, parse, run
-from bench.locomo_data import Conversation, Question, load
+from bench.locomo import LOCOMO
+from bench.locomo_data import load
 from bench.measure import Shown, words
 from bench.report import table
+from bench.running import SYSTEMS, Options, main, parse, run
+from bench.talks import Conversation, Question
 from bench.tokens import _encoding, count
 from hmem import AsyncMemory, Config
 
@@ -185,7 +187,7 @@ async def test_every_system_gives_every_figure(
     options = Options(
         data=DATA, system=system, facts=facts, budgets=(60, 1000), cache=tmp_path
     )
-    found = await run(options, embedder=WordVectors())
+    found = await run(LOCOMO, options, embedder=WordVectors())
     assert found.keys() >= KEYS
     assert json.loads(json.dumps(found)) == found
     assert (found["n_questions"], found["n_with_evidence"]) == (7, 6)
@@ -259,9 +261,9 @@ def test_a_block_over_its_budget_is_reported_loudly_and_fails_the_run(
     async def overfull(*given: Any) -> Overfull:
         return Overfull()
 
-    monkeypatch.setattr(bench.locomo, "_system", overfull)
+    monkeypatch.setattr(bench.running, "_system", overfull)
     command = ["--data", str(DATA), "--retrieval-only", "--system", "bm25"]
-    assert bench.locomo.main([*command, "--budget", "50", "--json"]) == 1
+    assert main(LOCOMO, [*command, "--budget", "50", "--json"]) == 1
     out, err = capsys.readouterr()
     assert json.loads(out)["problems"] == {"over_budget": 7, "claimed_fewer_tokens": 7}
     assert "CANNOT BE TRUSTED" in err
@@ -302,7 +304,7 @@ def test_the_command_prints_json_and_explains_itself() -> None:
 )
 def test_options_that_make_no_sense_are_refused(given: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        parse(["--data", str(DATA), *given])
+        parse(LOCOMO, ["--data", str(DATA), *given])
     assert stopped.value.code == 2
 
 
@@ -310,8 +312,8 @@ def test_data_that_cannot_be_read_is_an_error_in_one_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     command = ["--retrieval-only", "--system", "bm25", "--data"]
-    assert bench.locomo.main([*command, str(tmp_path / "none.json")]) == 2
-    assert bench.locomo.main([*command, str(DATA), "--conversations", "talk-9"]) == 2
+    assert main(LOCOMO, [*command, str(tmp_path / "none.json")]) == 2
+    assert main(LOCOMO, [*command, str(DATA), "--conversations", "talk-9"]) == 2
     assert capsys.readouterr().err.count("error: ") == 2
 
 
@@ -322,5 +324,5 @@ def test_a_missing_exact_tokenizer_names_the_extra(
     monkeypatch.setattr("bench.tokens._encoding", _encoding.__wrapped__)
     monkeypatch.setattr("bench.baselines._COSTS", {})
     command = ["--retrieval-only", "--system", "bm25", "--data", str(DATA)]
-    assert bench.locomo.main(command) == 2
+    assert main(LOCOMO, command) == 2
     assert "pip install 'hmem[bench]'" in capsys.readouterr().err

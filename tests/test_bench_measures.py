@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.locomo_data import Conversation, Question, load, split_evidence
+from bench.locomo_data import CATEGORIES, load, split_evidence
 from bench.measure import Outcome, Shown, contains, outcome, summary
 from bench.report import asked
+from bench.talks import Conversation, Question
 
 DATA = Path(__file__).parent / "data" / "locomo_shape.json"
 
@@ -46,7 +47,7 @@ def test_evidence_is_split_and_what_names_no_turn_is_dropped() -> None:
 def test_numbers_are_answers_and_adversarial_questions_are_not_asked(
     talks: list[Conversation],
 ) -> None:
-    questions = asked(talks[0])
+    questions = asked(talks[0], CATEGORIES)
     assert len(questions) == 6
     assert questions[2].answer == "14"
     assert questions[5].gold == ("D10:1", "D1:1")
@@ -87,9 +88,18 @@ def shown(text: str = "", covered: Sequence[str] = ()) -> Shown:
 
 
 def asked_for(
-    *, gold: Sequence[str] = (), answer: str | None = None, category: int = 4
+    *,
+    gold: Sequence[str] = (),
+    answer: str | None = None,
+    category: str = "single-hop",
 ) -> Question:
-    return Question(text="?", answer=answer, category=category, gold=tuple(gold))
+    return Question(
+        text="?",
+        answer=answer,
+        category=category,
+        gold=tuple(gold),
+        worded=category != "temporal",
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +127,7 @@ def test_recall_is_the_share_of_gold_turns_and_all_means_all() -> None:
     )
     none = outcome("a", asked_for(gold=["D1:1"]), {500: shown(), 900: shown()})
     empty = outcome("a", asked_for(), {500: shown(), 900: shown()})
-    found = summary([half, none, empty], [500, 900])
+    found = summary([half, none, empty], [500, 900], CATEGORIES)
     assert (found["n_questions"], found["n_with_evidence"]) == (3, 2)
     assert found["evidence_recall"] == {"500": 0.25, "900": 0.5}
     assert found["all_evidence"] == {"500": 0.0, "900": 0.5}
@@ -126,8 +136,10 @@ def test_recall_is_the_share_of_gold_turns_and_all_means_all() -> None:
 
 def test_containment_leaves_temporal_questions_out_and_says_both() -> None:
     one = outcome("a", asked_for(answer="canoe"), {9: shown("a canoe")})
-    dated = outcome("a", asked_for(answer="8 June", category=2), {9: shown("a canoe")})
-    found = summary([one, dated], [9])
+    dated = outcome(
+        "a", asked_for(answer="8 June", category="temporal"), {9: shown("a canoe")}
+    )
+    found = summary([one, dated], [9], CATEGORIES)
     assert found["containment"] == {"9": 1.0}
     assert found["containment_all_categories"] == {"9": 0.5}
     assert found["per_category"]["temporal"]["containment"] == {"9": 0.0}
@@ -144,14 +156,14 @@ def clusters(n: int) -> list[Outcome]:
 
 
 def test_intervals_draw_whole_conversations_where_there_are_enough() -> None:
-    found = summary(clusters(6), [9])["ci95"]
+    found = summary(clusters(6), [9], CATEGORIES)["ci95"]
     assert found["method"] == "bootstrap over 6 conversations"
     low, high = found["evidence_recall"]["9"]
     assert high - low > 0.6  # 180 independent questions would give 0.15
 
 
 def test_intervals_of_two_conversations_say_that_they_are_too_narrow() -> None:
-    found = summary(clusters(2), [9])["ci95"]
+    found = summary(clusters(2), [9], CATEGORIES)["ci95"]
     assert "over questions: 2 conversations are too few" in found["method"]
     low, high = found["evidence_recall"]["9"]
     assert 0.2 < high - low < 0.3
