@@ -78,8 +78,8 @@ class Accept:
 
     `queue=False` ends the job at once (nothing is left to do). `extract` says that a model
     is to read the turns. `skipped` is what of the call is not stored, kept with the job. An
-    accept with a queued job ends a deferral of its user's. `key` is the caller's
-    idempotency key and `body_hash` what it stands for. `resend` asks the store to drop the
+    accept whose job is queued ends a deferral of its user's (see `WritePlan`). `key` is the
+    caller's idempotency key and `body_hash` what it stands for. `resend` asks the store to drop the
     turns that the session already holds: those whose message id it knows, and without ids
     the leading ones.
     """
@@ -101,7 +101,10 @@ class Accept:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """`created` is False when an idempotency key was seen before: then `job_id` is the
-    earlier job's. Ids are in the order given; skipped turns and items are left out."""
+    earlier job's. Ids are in the order given; skipped turns and items are left out.
+    `skipped` is what the job's will be: the accept's own first, then turns that the session
+    held, then items that are duplicates. Such an item adds its `source_ids` to the row that
+    it repeats, as AddMemory's does."""
 
     job_id: str
     created: bool
@@ -115,7 +118,7 @@ class Accepted:
 
 
 class MemoryRow(NamedTuple):
-    """A stored fact. Times in micros."""
+    """A stored fact. Times in micros. `links` are ids of facts that are still there."""
 
     seq: int
     id: str
@@ -161,6 +164,17 @@ class TurnRow(NamedTuple):
     message_id: str | None
     job: int
     metadata: Mapping[str, Any]
+
+
+class Note(NamedTuple):
+    """An entry of the journal: what was done to a fact, when (micros), and why. `by` is
+    the fact that superseded it; None for other events, and where that one was erased."""
+
+    event: Literal["SUPERSEDE", "CLOSE", "REINSTATE", "CITE"]
+    id: str
+    at: Micros
+    by: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +277,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
-    """How a claim's jobs end: those of `jobs` (ids), or all of them when it is None. The
-    usage is the last one's, and so is `skipped`."""
+    """How a claim's jobs end: those of `jobs` (ids), or all of them when it is None; ids of
+    other jobs are ignored. The usage becomes that of the last one that ends, and `skipped`
+    is added to what that one skipped."""
 
     status: Literal["done", "partial", "dead"]
     reason: str | None = None
@@ -285,12 +300,16 @@ class AddMemory:
     the target's chain, or after its last version where that was closed without successor
     (which keeps its end). An unknown target: the fact is added alone, and the outcome is
     "unknown" with the new row's id; with `needs_target` nothing is added and the id is
-    None, so that an edit never brings back what was erased meanwhile. A target that is newer than the new row: the row is
-    inserted closed, its `valid_to` the newer one's start. An expired row is not open. The
-    sequence in the keys of `vectors` is not known yet and not read. A duplicate adds its
-    `source_ids` to the row that it repeats. `links` are positions among the plan's
-    operations: of AddMemory ones, whose rows (or the rows those repeat) this row is linked
-    to; others are ignored.
+    None, so that an edit never brings back what was erased meanwhile. A target that is
+    newer than the new row: the row is inserted closed, its `valid_to` the newer one's
+    start. A row that has expired at `WritePlan.at` or was forgotten is not open. The
+    sequence in the keys of `vectors` is not known yet and not read.
+
+    A duplicate adds its `source_ids` to the row that it repeats, after those that are
+    there and once each; new ones that would make more than 256 are left out. A row that
+    gets any counts as changed. `links` are positions among the plan's operations, earlier
+    or later: of AddMemory ones, whose rows (or the rows those repeat) the new row is
+    linked to. Others, and the row itself, are ignored; a duplicate gets no links.
     """
 
     memory: NewMemory
@@ -303,7 +322,9 @@ class AddMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiteMemory:
-    """Add sources to an open fact, which was said again. Precondition: it is open."""
+    """Add sources to an open fact, which was said again, as a duplicate adds them.
+    Precondition: it is open, and has not expired at `WritePlan.at` nor been forgotten. With
+    a reason it is journalled."""
 
     id: str
     source_ids: tuple[str, ...]
@@ -314,7 +335,9 @@ class CiteMemory:
 class ReinstateMemory:
     """Open a closed fact again, as if it had never been closed; what superseded it stays,
     and is its successor no more. Precondition: it is closed, and no open row of the user
-    has its hash ("duplicate")."""
+    has its hash ("duplicate", with that row's id; an open fact is its own). Always
+    journalled, with how it had been closed. `Store.chain` still gives both sides of the
+    parting. Expiry and forgetting are not undone."""
 
     id: str
     reason: str | None = None
@@ -322,7 +345,8 @@ class ReinstateMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutProfile:
-    """Replace the user's profile. `turn_seq`: the last turn that it takes account of."""
+    """Replace the user's profile. `turn_seq`: the last turn that it takes account of. For
+    a user of whom nothing is stored it is "unknown" and makes none."""
 
     text: str
     turn_seq: int
@@ -331,7 +355,7 @@ class PutProfile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseMemory:
     """Close an open fact without successor. Precondition: it is open. An `at` before
-    its start counts as its start."""
+    its start counts as its start. With a reason it is journalled."""
 
     id: str
     at: Micros
@@ -371,9 +395,13 @@ class WritePlan:
 
     Preconditions of the whole: the user still has `incarnation` (None: whichever), and
     `claim`, where given, still holds its lease. `end` ends the claim's jobs, or some of
-    them: the others are queued again, their attempt not counted. `defer` gives up the claim
-    and keeps what it leaves queued from being claimed for so many seconds, or until the
-    user's next accept, or `Store.hurry`. With neither the claim goes on.
+    them: the others are queued again where they stood, their attempt not counted. `defer`,
+    with or without `end`, gives up the claim likewise and keeps the user's jobs from being
+    claimed for so many seconds at most: the user's next accept that queues a job, or
+    `Store.hurry`, ends the deferral at once and wakes workers, of other processes too. One
+    that came while the claim was out counts: then there is no deferral. Other holds (a
+    lease, the delay of a `Store.release`) are ended by neither. With neither `end` nor
+    `defer` the claim goes on; without a claim both mean nothing.
     """
 
     at: Micros
@@ -462,7 +490,22 @@ class Store(Protocol):
         ...
 
     async def chain(self, user_id: str, id: str) -> list[MemoryRow]:
-        """All versions of the fact that `id` is one of, oldest first. [] if unknown."""
+        """All versions of the fact that `id` is one of, oldest first. [] if unknown.
+
+        One line, each version ending where the next begins, but where a fact was
+        reinstated: from there on there are two.
+        """
+        ...
+
+    async def notes(self, user_id: str, id: str) -> list[Note]:
+        """What the journal says of the versions in `chain(id)`; of each in the order in
+        which it happened. [] if unknown.
+
+        It holds every closing, superseding and citing that had a reason, every
+        reinstatement, and each closing that the row itself tells no more, because it was
+        moved by a late arrival, followed by a successor later, or undone. So a row's
+        present closing is among its notes, or else happened at `closed_recorded_at`.
+        """
         ...
 
     async def claim(self, *, worker: str, lease: float, limit: int) -> list[Claim]:
@@ -487,7 +530,7 @@ class Store(Protocol):
         ...
 
     async def hurry(self, user_id: str) -> bool:
-        """End a deferral of the user's jobs. False: there was none."""
+        """End a deferral of the user's jobs (see `WritePlan`). False: there was none."""
         ...
 
     async def profile(self, user_id: str) -> Profile | None:

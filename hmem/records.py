@@ -238,9 +238,13 @@ class Erased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEvent:
-    """One thing that happened to a memory, in the order it was recorded."""
+    """One thing that happened to a memory, in the order it was recorded.
 
-    event: Literal["ADD", "SUPERSEDE", "CLOSE", "REINSTATE", "EXPIRE", "FORGET"]
+    `by` is what superseded it. `reason` is why, where one was given. CITE: it was said
+    again; only citations with a reason are told.
+    """
+
+    event: Literal["ADD", "SUPERSEDE", "CLOSE", "REINSTATE", "CITE", "EXPIRE", "FORGET"]
     id: str
     at: datetime
     text: str
