@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hmem.backends import register_embedder, register_store
     from hmem.config import Config
+    from hmem.daemon import run_worker
     from hmem.errors import (
         BadTimeError,
         BadVectorError,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from hmem.scoped import Scoped
-    from hmem.worker import run_worker
+    from hmem.sync import Memory, SyncReceipt, SyncScoped
 
 __version__ = "0.1.0"
 
@@ -80,11 +81,14 @@ _HOMES = {
     **dict.fromkeys(_RECORDS, "hmem.records"),
     "AsyncMemory": "hmem.memory",
     "Config": "hmem.config",
+    "Memory": "hmem.sync",
     "Receipt": "hmem.receipts",
     "Scoped": "hmem.scoped",
+    "SyncReceipt": "hmem.sync",
+    "SyncScoped": "hmem.sync",
     "register_embedder": "hmem.backends",
     "register_store": "hmem.backends",
-    "run_worker": "hmem.worker",
+    "run_worker": "hmem.daemon",
 }
 
 __all__ = [
@@ -113,6 +117,7 @@ __all__ = [
     "InputError",
     "InputTypeError",
     "LifecycleError",
+    "Memory",
     "MemoryRecord",
     "MissingExtraError",
     "MissingModelError",
@@ -130,6 +135,8 @@ __all__ = [
     "Skipped",
     "StoreBusyError",
     "StoreError",
+    "SyncReceipt",
+    "SyncScoped",
     "TextTooLongError",
     "UnknownBackendError",
     "Usage",

@@ -14,12 +14,13 @@ import anyio.lowlevel
 
 from hmem.breaker import backoff
 from hmem.config import Config
+from hmem.embedding import Embedding, Passage
 from hmem.errors import EmbeddingSpaceError, LifecycleError, StoreError
 from hmem.ingest import fact_texts, turn_texts
-from hmem.process import Outage, Passage, Processor, Retry
 from hmem.protocols import Clock, MemoryRow, Space, Store, TurnRow, WritePlan
 from hmem.records import Kind
 from hmem.retrieve import Lacking, Retriever
+from hmem.setbacks import Outage, Retry
 from hmem.times import to_micros
 from hmem.views import View
 
@@ -69,7 +70,7 @@ class Backfill:
         *,
         store: Store,
         retriever: Retriever,
-        processor: Processor,
+        embedding: Embedding,
         worker: Busy,
         clock: Clock,
         on_space: Callable[[Space], None],
@@ -77,7 +78,7 @@ class Backfill:
         self._config = config
         self._store = store
         self._retriever = retriever
-        self._processor = processor
+        self._embedding = embedding
         self._worker = worker
         self._clock = clock
         self._on_space = on_space
@@ -188,11 +189,11 @@ class Backfill:
     async def _embed(self, user_id: str, found: _Slice) -> int | None:
         """Embed and store a slice: how many vectors. None: the user was erased."""
         last = self._failures.get(user_id, 0) + 1 >= self._config.max_attempts
-        work = await self._processor.embed(found.passages, last=last)
+        work = await self._embedding.embed(found.passages, last=last)
         if work.codes:
             plan = WritePlan(
                 at=to_micros(self._clock()),
-                ops=self._processor.puts(found.passages, work),
+                ops=self._embedding.puts(found.passages, work),
                 incarnation=found.incarnation,
             )
             with anyio.CancelScope(shield=True):

@@ -1,5 +1,9 @@
-"""While the embedder is down nothing is claimed; one probe at a time looks whether it is
-back. An outage is told once when it begins and once when it ends."""
+"""While a part is down. One probe at a time looks whether it is back; an outage is told once
+when it begins and once when it ends.
+
+Without the embedder nothing is claimed (`Breaker`). Without the chat model turns are still
+embedded, and their extraction is put off (`Pause`).
+"""
 
 import logging
 import random
@@ -8,8 +12,13 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from hmem.events import Events
+from hmem.protocols import Clock
 
 log = logging.getLogger("hmem.worker")
+
+
+_LONGEST = 600.0
+"""Seconds of a pause at most, whatever the endpoint asks for."""
 
 
 def backoff(attempt: int, *, base: float, cap: float) -> float:
@@ -59,3 +68,73 @@ class Breaker:
         self._failures = 0
         log.warning("the embedder is back after %.0f s", seconds)
         self._events("outage_ended", seconds=seconds)
+
+
+class Pause:
+    """A pause in asking the chat model, while it is down. Its time is the clock's."""
+
+    def __init__(
+        self,
+        probe: Callable[[], Awaitable[bool]],
+        events: Events,
+        clock: Clock,
+        *,
+        base: float,
+        cap: float,
+    ) -> None:
+        self.probe = probe
+        self._events = events
+        self._clock = clock
+        self._base = base
+        self._cap = cap
+        self._failures = 0
+        self._until = self._since = self._longest = 0.0
+        self._looking = anyio.Lock()
+        self.why = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the model was down when it was last seen."""
+        return self._failures > 0
+
+    @property
+    def left(self) -> float:
+        """Seconds until it is worth a look."""
+        left = self._until - self._now()
+        # A clock that was set back must not make the pause longer than it was.
+        return left if 0.0 < left <= self._longest else 0.0
+
+    def trip(self, why: str, *, at_least: float | None = None) -> None:
+        """It is down; `at_least`: seconds that it asked to be left alone."""
+        if not self._failures:
+            self._since = self._now()
+            log.warning("the chat model is down, extraction waits: %s", why)
+            self._events("outage_started", reason=why, part="llm")
+        elif self.left:
+            return  # the same failure, seen by another call
+        self._failures += 1
+        self.why = why
+        pause = backoff(self._failures, base=self._base, cap=self._cap)
+        self._longest = max(pause, min(at_least or 0.0, _LONGEST))
+        self._until = self._now() + self._longest
+
+    async def over(self) -> bool:
+        """Whether the model may be asked: looks, when a pause has run out."""
+        if not self._failures:
+            return True
+        async with self._looking:
+            if not self._failures:
+                return True
+            if self.left:
+                return False
+            if not await self.probe():
+                self.trip(self.why)
+                return False
+            seconds = self._now() - self._since
+            self._failures = 0
+            log.warning("the chat model is back after %.0f s", seconds)
+            self._events("outage_ended", seconds=seconds, part="llm")
+            return True
+
+    def _now(self) -> float:
+        return self._clock().timestamp()

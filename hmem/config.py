@@ -93,6 +93,10 @@ class Config:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{_named(name)} must be one of {', '.join(allowed)}")
+        self._check_words()
+
+    def _check_words(self) -> None:
+        """What is neither a number nor a choice."""
         if not isinstance(self.categories, tuple):
             raise ConfigError(f"{_named('categories')} must be a tuple of names")
         if not str(self.path).strip() or "\0" in str(self.path):

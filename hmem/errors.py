@@ -40,7 +40,7 @@ Each has `.code` (a stable word for programs) and `.retryable` (whether the same
 may succeed later). A message names the fix and never holds the user's text.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 LLMFault = Literal[
     "down", "busy", "setup", "waiting", "form", "too_long", "input", "reply"
@@ -248,7 +248,8 @@ class EmbedderError(ModelError):
 
 
 class LLMError(ModelError):
-    """The chat model failed. `why` says what can be done about it:
+    """The chat model failed. `usage` is what the attempt cost all the same, a Usage, or None
+    where that is not known. `why` says what can be done about it:
 
     down      it cannot be reached, timed out, or answers 5xx: wait
     busy      too many requests: wait, `retry_after` seconds if it said so
@@ -273,6 +274,7 @@ class LLMError(ModelError):
         super().__init__(message, retryable=retryable)
         self.why: LLMFault = why
         self.retry_after = retry_after
+        self.usage: Any = None
 
 
 class ExtractionError(LLMError):

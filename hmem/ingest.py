@@ -6,7 +6,7 @@ claim of queued jobs to the plan that ends them, is `hmem.process`.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -25,8 +25,10 @@ from hmem.protocols import (
     MemoryRow,
     NewMemory,
     NewTurn,
+    Priority,
     TurnRow,
 )
+from hmem.records import Skipped
 from hmem.text import (
     content_hash,
     lexical,
@@ -41,6 +43,9 @@ LONG = 4_000
 """Characters in one call above which cutting and tokenising leave the event loop: a
 thousand take 4 ms when no word of theirs was seen before, a hop to a thread 0.15."""
 
+UNSAVED = 2**40
+"""Sequences of turns in no store: above those of any stored one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
@@ -52,6 +57,7 @@ class Call:
     observed_at: datetime | None = None
     key: str | None = None
     resend: bool = False
+    priority: Priority = "live"
 
     @property
     def size(self) -> int:
@@ -70,11 +76,24 @@ class Intake:
         self._embedder = embedder
         self._clock = clock
 
-    async def accept(self, call: Call, *, queue: bool) -> Accept:
-        """What the store makes durable. `queue=False`: there will be nothing left to do."""
+    async def accept(
+        self,
+        call: Call,
+        *,
+        queue: bool,
+        extract: bool = False,
+        skipped: tuple[Skipped, ...] = (),
+    ) -> Accept:
+        """What the store makes durable. `queue=False`: there will be nothing left to do;
+        `extract`: a model is to read the turns; `skipped`: what is not stored, and why."""
+
+        def build() -> Accept:
+            made = self.build(call, queue=queue)
+            return replace(made, extract=extract and bool(made.turns), skipped=skipped)
+
         if call.size <= LONG:
-            return self.build(call, queue=queue)
-        return await anyio.to_thread.run_sync(lambda: self.build(call, queue=queue))
+            return build()
+        return await anyio.to_thread.run_sync(build)
 
     def build(self, call: Call, *, queue: bool) -> Accept:
         """The work itself; synchronous."""
@@ -90,7 +109,30 @@ class Intake:
             body_hash=b"" if call.key is None else body_hash(call),
             queue=queue,
             resend=call.resend,
+            priority=call.priority,
         )
+
+    def unsaved(self, call: Call) -> list[TurnRow]:
+        """A call's turns as rows that are in no store. Their sequences begin at UNSAVED."""
+        accept = self.build(call, queue=False)
+        return [
+            TurnRow(
+                seq=UNSAVED + n,
+                id=f"message {n}",
+                text=turn.text,
+                ends=turn.ends,
+                agent_id=accept.agent_id,
+                session_id=accept.session_id,
+                role=turn.role,
+                name=turn.name,
+                observed_at=turn.observed_at,
+                recorded_at=accept.recorded_at,
+                message_id=turn.message_id,
+                job=0,
+                metadata=turn.metadata,
+            )
+            for n, turn in enumerate(accept.turns)
+        ]
 
     def _turn(self, message: Message, observed: datetime) -> NewTurn:
         at = message.at or observed

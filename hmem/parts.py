@@ -4,89 +4,166 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from hmem.backends import make_embedder, make_store
+from hmem.breaker import Pause
 from hmem.budget import warm
 from hmem.config import Config
-from hmem.errors import EmbeddingSpaceError, UnknownBackendError
-from hmem.process import other_space
-from hmem.protocols import Embedder, Space, Store
+from hmem.embedding import Embedding, other_space
+from hmem.errors import (
+    ConfigError,
+    EmbeddingSpaceError,
+    LLMError,
+    UnknownBackendError,
+)
+from hmem.events import Events
+from hmem.ingest import Intake
+from hmem.process import Processor
+from hmem.protocols import LLM, Clock, Embedder, Space, Store
+from hmem.retrieve import Retriever
 from hmem.vectors import codec, index
 
 log = logging.getLogger("hmem.memory")
 _LOOK_AGAIN = 0.25
+_PROBE = 10.0
+_BASE, _CAP = 0.5, 60.0
+"""Seconds of the first and of the longest pause while the chat model is down."""
 
 
 @dataclass(slots=True)
 class Parts:
-    """A store that is open, and the embedder that speaks its language.
+    """A store that is open, the embedder that speaks its language, and the chat model.
 
     `embedder` is None when there is none, or when the store's vectors are another model's;
-    `degraded` then says which. An embedder that was handed in is not closed here.
+    `degraded` then says which. `extracts`: a model reads what is added, here or in another
+    process. What was handed in is not closed here.
     """
 
     store: Store
     embedder: Embedder | None
     space: Space | None
     degraded: tuple[str, ...] = ()
-    owned: Embedder | None = None
+    owned: tuple[Embedder | LLM, ...] = ()
+    llm: LLM | None = None
+    extracts: bool = False
+    meter: Any = None
     _looked: float = field(default=0.0)
 
     @classmethod
     async def open(
-        cls, config: Config, *, store: Store | None, embedder: Embedder | None
-    ) -> "Parts":
-        """Open the store, load the embedder, see that they fit. Raises what the store
-        raises, ConfigErrors, and EmbeddingSpaceError unless `allow_degraded`."""
-        check_names(config)
-        store = make_store(config) if store is None else store
-        await store.open()
-        owned: Embedder | None = None
-        try:
-            # The token table takes 70 ms to load: not on the loop, at the first block.
-            await anyio.to_thread.run_sync(warm)
-            if embedder is None:
-                owned = await anyio.to_thread.run_sync(make_embedder, config)
-            space = await store.space()
-            return cls._fitted(config, store, embedder or owned, space, owned)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                if owned is not None:
-                    await owned.aclose()
-                await store.aclose()
-            raise
-
-    @classmethod
-    def _fitted(
         cls,
         config: Config,
-        store: Store,
-        embedder: Embedder | None,
-        space: Space | None,
-        owned: Embedder | None,
+        *,
+        store: Store | None = None,
+        embedder: Embedder | None = None,
+        llm: LLM | None = None,
     ) -> "Parts":
+        """Open the store, load the models, see that they fit. Raises what the store
+        raises, ConfigErrors, and EmbeddingSpaceError unless `allow_degraded`."""
+        check_names(config)
+        check_mode(config, has_llm=llm is not None or config.llm is not None)
+        store = make_store(config) if store is None else store
+        await store.open()
+        parts = cls(store, embedder, None, llm=llm)
         try:
-            check_space(space, embedder)
+            await parts._load(config)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await parts.aclose()
+            raise
+        return parts
+
+    async def _load(self, config: Config) -> None:
+        """Make the models that were not handed in, and fit the embedder."""
+        # The token table takes 70 ms to load: not on the loop, at the first block.
+        await anyio.to_thread.run_sync(warm)
+        if self.embedder is None:
+            self.embedder = await anyio.to_thread.run_sync(make_embedder, config)
+            self.owned += () if self.embedder is None else (self.embedder,)
+        if self.llm is None and config.llm is not None and config.mode != "raw":
+            from hmem.backends import make_llm
+
+            self.llm = await anyio.to_thread.run_sync(make_llm, config)
+            self.owned += () if self.llm is None else (self.llm,)
+        if config.mode == "auto":
+            self.extracts = self.llm is not None
+        else:
+            self.extracts = config.mode != "raw"
+        self.space = await self.store.space()
+        try:
+            check_space(self.space, self.embedder)
         except EmbeddingSpaceError as e:
             if not config.allow_degraded:
                 raise
             log.warning("searching by words alone: %s", e)
-            why = "no_embedder" if embedder is None else "other_embedding_space"
-            return cls(store, None, space, (why,), owned)
-        return cls(store, embedder, space, (), owned)
+            why = "no_embedder" if self.embedder is None else "other_embedding_space"
+            self.embedder, self.degraded = None, (why,)
+
+    def processor(
+        self,
+        config: Config,
+        *,
+        retriever: Retriever,
+        clock: Clock,
+        events: Events,
+        on_space: Callable[[Space], None],
+    ) -> Processor:
+        """The write path's second half over these parts."""
+        embedding = Embedding(
+            config, store=self.store, embedder=self.embedder, on_space=on_space
+        )
+        if self.llm is None or config.mode == "raw":
+            return Processor(
+                config,
+                store=self.store,
+                embedding=embedding,
+                clock=clock,
+            )
+        from hmem.chat.ladder import Ladder
+        from hmem.distil import Distiller
+        from hmem.recall import Recall
+
+        recall = Recall(retriever)
+        llm = self.llm
+        ladder = Ladder(
+            llm,
+            meter=self.meter,
+            price_in=config.llm_price_in,
+            price_out=config.llm_price_out,
+        )
+        distiller = Distiller(
+            config,
+            store=self.store,
+            ladder=ladder,
+            recall=recall,
+            intake=Intake(config, embedder=self.embedder, clock=clock),
+            embedding=embedding,
+            clock=clock,
+        )
+        pause = Pause(lambda: answers(llm), events, clock, base=_BASE, cap=_CAP)
+        return Processor(
+            config,
+            store=self.store,
+            embedding=embedding,
+            clock=clock,
+            recall=recall,
+            distiller=distiller,
+            pause=pause,
+        )
 
     @property
     def works(self) -> bool:
         """Whether this process can do what a queued job asks for."""
-        return self.embedder is not None
+        return self.embedder is not None or self.llm is not None
 
     @property
     def queues(self) -> bool:
         """Whether an accepted turn leaves something to do, here or elsewhere."""
-        return self.embedder is not None or self.space is not None
+        return self.embedder is not None or self.space is not None or self.extracts
 
     async def look(self, found: Callable[[Space], None]) -> None:
         """While no space is known: see, now and then, whether another process has made
@@ -99,12 +176,12 @@ class Parts:
                 found(space)
 
     async def aclose(self) -> None:
-        """Close the store, and the embedder made here."""
+        """Close the store, and the models made here."""
         try:
             await self.store.aclose()
         finally:
-            if self.owned is not None:
-                await self.owned.aclose()
+            for model in self.owned:
+                await model.aclose()
 
 
 def check_names(config: Config) -> None:
@@ -133,3 +210,33 @@ def check_space(space: Space | None, embedder: Embedder | None) -> None:
         )
     if embedder.model != space.model or embedder.dim not in (None, space.dim):
         raise other_space(space, embedder.model, embedder.dim)
+
+
+def check_mode(config: Config, *, has_llm: bool) -> None:
+    """Raises ConfigError for a mode that nobody would carry out."""
+    if config.mode == "reconcile":
+        raise ConfigError(
+            "Config.mode (HMEM_MODE) must be auto, raw or append: this version does not "
+            "reconcile"
+        )
+    if config.mode == "append" and not has_llm and config.worker == "inline":
+        raise ConfigError(
+            "Config.mode (HMEM_MODE) is append and no model is configured: set Config.llm "
+            'and base_url (HMEM_LLM, HMEM_BASE_URL), or worker="off" where another process '
+            "has the model"
+        )
+
+
+async def answers(llm: LLM) -> bool:
+    """Whether the chat model answers at all."""
+    probe = getattr(llm, "probe", None)
+    try:
+        with anyio.fail_after(_PROBE):
+            if probe is not None:
+                return bool(await probe())
+            await llm.complete([{"role": "user", "content": "Say OK."}], max_tokens=4)
+    except LLMError as e:
+        return e.why not in ("down", "busy", "setup")
+    except Exception:  # noqa: BLE001  # a part that was brought may raise anything
+        return False
+    return True

@@ -1,247 +1,144 @@
 """WRITE PATH, second half: a claim of queued jobs -> the plan that ends them.
 
-Embeds every passage that the jobs came with, in slices, and decides what a failure means:
+    embed what has no vector  ->  raw: the jobs end
+                              ->  with a model: the turns of one session, once they are
+                                  enough (`extract_after_*`), are read by `hmem.distil`
 
-    the embedder is down        Outage: nobody's fault, no attempt is counted
-    it refuses these texts      they are embedded one by one, halves of halves; what it
-                                still refuses has no vector, and the job is `partial`, or
-                                `dead` when nothing could be embedded
-    it fails on these texts     Retry, until the attempts are used up; then as above
-
-Down or not is decided by asking it for the vector of one plain word: that bounds a poison
-job (its attempts count while the word gets its vector) and spares an outage's jobs.
+One plan ends the jobs of one session, or what needs no model; the others are queued again.
+What must wait (more turns, the model) is put off, and never counts as an attempt.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 import anyio
-import anyio.to_thread
-import numpy as np
-from numpy.typing import NDArray
 
+from hmem.breaker import Pause
+from hmem.budget import upper_bound
 from hmem.config import Config
-from hmem.errors import BadVectorError, EmbedderError, EmbeddingSpaceError, ModelError
+from hmem.embedding import Embedding, Passage, Work
+from hmem.errors import ConfigError, EmbedderError
 from hmem.ingest import fact_texts, turn_texts
+from hmem.notes import Notes
 from hmem.protocols import (
     Claim,
+    ClaimedJob,
     Clock,
-    Embedder,
     JobEnd,
-    PutVectors,
-    Space,
+    Op,
     Store,
-    VectorCodec,
-    VectorRows,
+    TurnRow,
     WritePlan,
 )
-from hmem.records import Kind, Usage
+from hmem.records import Usage
+from hmem.setbacks import Lost, ModelDown, Outage, Retry
 from hmem.times import to_micros
-from hmem.vectors import codec
 
-SLICE = 512
-"""Passages per call of the embedder."""
-_PROBE_TIMEOUT = 10.0
-_HEAVY = 2_000
-"""Vectors from which encoding leaves the event loop."""
+if TYPE_CHECKING:
+    from hmem.distil import Distilled, Distiller
+    from hmem.extract import Talk
+    from hmem.recall import Recall
+    from hmem.reconcile import Decision
+
 STILL_TRUE = "the turns and facts are stored and searchable by words"
-
-Matrix = NDArray[np.float32]
-
-
-class Outage(Exception):  # noqa: N818  # a state of the world, not a mistake
-    """The embedder is down."""
-
-
-class Retry(Exception):  # noqa: N818
-    """This claim failed; it may work later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """One text to embed and where its vector belongs."""
-
-    kind: Kind
-    seq: int
-    part: int
-    text: str
-
-
-@dataclass(slots=True)
-class Work:
-    """What came of embedding: codes by position, and why some have none."""
-
-    codes: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
-    space: Space | None = None
-    why: str = ""
-    until: float | None = None
+_RAW = "the turns are stored and searchable as they were said"
+_FULL = 64
+"""Jobs in one claim at most: a session with so many waits no longer."""
+_ELSEWHERE = 60.0
+"""Seconds until a job that needs a model is looked at again where there is none."""
+_ANSWER = 2.0
+"""Seconds until a job is tried again whose answer is given elsewhere."""
+_LEAST = 0.05
+_READS = 3
+"""Attempts at turns that the model answers nothing usable about. With the bound of
+`Ladder.ask` at most 12 requests, each sent at most three times."""
+_STRIKES = 8
+"""How often one group may find the model busy while it answers others."""
 
 
 class Processor:
-    """Plans claims. Writes nothing but the embedding space, at the first vectors."""
+    """Plans claims. Writes nothing of its own but the embedding space, vectors that are
+    ready before the model is, and what `Distiller` carries out on its way."""
 
     def __init__(
         self,
         config: Config,
         *,
         store: Store,
-        embedder: Embedder | None,
+        embedding: Embedding,
         clock: Clock,
-        on_space: Callable[[Space], None] = lambda _: None,
+        recall: "Recall | None" = None,
+        distiller: "Distiller | None" = None,
+        pause: Pause | None = None,
     ) -> None:
         self._config = config
         self._store = store
-        self._embedder = embedder
+        self.embedding = embedding
         self._clock = clock
-        self._on_space = on_space
-        self._codec: VectorCodec = codec(config.stored)
+        self._recall = recall
+        self._distiller = distiller
+        self._pause = pause
+        self._hurried: Counter[str] = Counter()
+        self._strikes: Counter[str] = Counter()
+        self.deferred: dict[str, None] = {}
+
+    @property
+    def down(self) -> str:
+        """Why the chat model cannot be asked, "" while it can."""
+        return (
+            self._pause.why if self._pause is not None and self._pause.is_open else ""
+        )
+
+    @contextmanager
+    def hurrying(self, user_id: str) -> Iterator[None]:
+        """While the body runs the user's turns do not wait for more of them."""
+        self._hurried[user_id] += 1
+        try:
+            yield
+        finally:
+            self._hurried[user_id] -= 1
+            self._hurried += Counter()  # drops what is at zero
 
     async def plan(self, claim: Claim) -> WritePlan:
-        """The plan that ends the claim's jobs. Raises Outage, Retry, and
-        EmbeddingSpaceError when the store's vectors are another model's."""
+        """The plan that ends some of the claim's jobs, or puts them off. Raises Outage,
+        Retry, Lost, and EmbeddingSpaceError when the store's vectors are another model's."""
         began = time.perf_counter()
-        if max(job.attempts for job in claim.jobs) > self._config.max_attempts:
+        attempts = max(job.attempts for job in claim.jobs)
+        if attempts > self._config.max_attempts:
             return self._ended(claim, _crashed(self._config.max_attempts))
-        passages = self._passages(claim)
-        if self._embedder is None or not passages:
-            return self._ended(claim, JobEnd(status="done"))
-        last = max(job.attempts for job in claim.jobs) >= self._config.max_attempts
-        work = await self.embed(passages, last=last)
-        usage = Usage(
-            embedded_texts=len(work.codes),
-            milliseconds=(time.perf_counter() - began) * 1000,
-        )
-        return self._ended(
-            claim,
-            _end(work, len(passages), usage),
-            self.puts(passages, work),
-        )
+        last = attempts >= self._config.max_attempts
+        passages = await self._passages(claim)
+        work = await self.embedding.embed(passages, last=last)
+        reading = [job for job in claim.jobs if job.extract and job.turns]
+        if len(reading) < len(claim.jobs):
+            rest = [job for job in claim.jobs if job not in reading]
+            usage = Usage(
+                embedded_texts=len(work.codes),
+                milliseconds=(time.perf_counter() - began) * 1000,
+            )
+            end = _end(work, len(passages), usage)
+            ids = None if not reading else tuple(job.id for job in rest)
+            puts = self.embedding.puts(passages, work)
+            return self._ended(claim, replace(end, jobs=ids), puts)
+        return await self._read(claim, passages, work, began, last=last)
 
-    async def probe(self) -> bool:
-        """Whether the embedder answers at all."""
-        if self._embedder is None:
-            return True
+    async def preview(
+        self, user_id: str, turns: Sequence[TurnRow]
+    ) -> "list[tuple[Talk, Decision]]":
+        """What would be decided about turns that are not stored. Raises ConfigError,
+        LLMError, EmbedderError."""
+        if self._distiller is None:
+            raise ConfigError(
+                "a preview needs a model: Config.llm and base_url (HMEM_LLM, HMEM_BASE_URL)"
+            )
         try:
-            with anyio.fail_after(min(_PROBE_TIMEOUT, self._config.embed_timeout)):
-                await self._embedder.embed(["hello"])
-        except (ModelError, TimeoutError):
-            return False
-        return True
-
-    # ---------------------------------------------------------------- embedding
-
-    async def embed(self, passages: Sequence[Passage], *, last: bool) -> Work:
-        """Embed what can be embedded. Raises Outage, EmbeddingSpaceError, and Retry for
-        a failure that may pass, unless this is the `last` attempt."""
-        work, embedder = Work(), self._embedder
-        if embedder is None:
-            return work
-        for start in range(0, len(passages), SLICE):
-            numbers = range(start, min(start + SLICE, len(passages)))
-            if work.until is not None and anyio.current_time() > work.until:
-                break
-            try:
-                await self._slice(work, passages, numbers, embedder)
-            except ModelError as e:
-                if not await self.probe():
-                    raise Outage(str(e)) from e
-                if e.retryable and not last:
-                    raise Retry(str(e)) from e
-                work.why = str(e)
-                await self._halves(work, passages, numbers, embedder)
-        return work
-
-    async def _slice(
-        self,
-        work: Work,
-        passages: Sequence[Passage],
-        numbers: Sequence[int],
-        embedder: Embedder,
-    ) -> None:
-        """Embed and encode these passages. A timeout is a ModelError here."""
-        texts = [passages[n].text for n in numbers]
-        try:
-            with anyio.fail_after(self._config.embed_timeout):
-                vectors = await embedder.embed(texts)
-        except TimeoutError as e:
-            limit = self._config.embed_timeout
-            raise EmbedderError(f"the embedder took over {limit:g} s") from e
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise EmbedderError("the embedder returned another number of vectors")
-        if embedder.dim not in (None, vectors.shape[1]):
-            # Not what it says of itself: a broken reply, not another model.
-            raise EmbedderError("the embedder returned vectors of another dimension")
-        work.space = await self._space(embedder, vectors.shape[1])
-        codes = await self._encode(vectors)
-        work.codes.update(zip(numbers, codes, strict=True))
-
-    async def _encode(self, vectors: Matrix) -> NDArray[np.uint8]:
-        try:
-            if len(vectors) < _HEAVY:
-                return self._codec.encode(vectors)
-            return await anyio.to_thread.run_sync(self._codec.encode, vectors)
-        except BadVectorError as e:
-            raise EmbedderError(f"an unusable vector: {e}", retryable=False) from e
-
-    async def _space(self, embedder: Embedder, dim: int) -> Space:
-        space = await self._store.adopt_space(embedder.model, dim)
-        if (space.model, space.dim) != (embedder.model, dim):
-            raise other_space(space, embedder.model, dim)
-        self._on_space(space)
-        return space
-
-    async def _halves(
-        self,
-        work: Work,
-        passages: Sequence[Passage],
-        numbers: Sequence[int],
-        embedder: Embedder,
-    ) -> None:
-        """Embed what can be embedded of a slice that failed, in a time that is bounded
-        for the whole claim. Raises Outage when the embedder went down meanwhile."""
-        if work.until is None:
-            work.until = anyio.current_time() + 3 * self._config.embed_timeout
-        waiting = _halved(numbers)
-        while waiting and anyio.current_time() < work.until:
-            part = waiting.pop()
-            try:
-                await self._slice(work, passages, part, embedder)
-            except ModelError as e:
-                work.why = str(e)
-                waiting.extend(_halved(part))
-        if not all(n in work.codes for n in numbers) and not await self.probe():
-            raise Outage(work.why)
-
-    # --------------------------------------------------------------------- plan
-
-    def puts(self, passages: Sequence[Passage], work: Work) -> tuple[PutVectors, ...]:
-        """What is to be stored of it. Passages of one kind stand together."""
-        return _puts(passages, work, self._codec.name)
-
-    def _passages(self, claim: Claim) -> list[Passage]:
-        zone = self._config.zone
-        found: list[Passage] = []
-        for job in claim.jobs:
-            for turn in job.turns:
-                texts = enumerate(turn_texts(turn, zone))
-                found.extend(Passage("turn", turn.seq, n, text) for n, text in texts)
-            for row in job.items:
-                texts = enumerate(fact_texts(row))
-                found.extend(Passage("memory", row.seq, n, text) for n, text in texts)
-        return sorted(found, key=lambda p: p.kind)
-
-    def _ended(
-        self, claim: Claim, end: JobEnd, ops: tuple[PutVectors, ...] = ()
-    ) -> WritePlan:
-        return WritePlan(
-            at=to_micros(self._clock()),
-            ops=ops,
-            incarnation=claim.incarnation,
-            claim=claim,
-            end=end,
-        )
+            return await self._distiller.preview(user_id, turns)
+        except (Outage, Retry) as e:
+            raise EmbedderError(str(e)) from e
 
     def given_up(self, claim: Claim, reason: str) -> WritePlan:
         """The plan that ends a claim as dead."""
@@ -249,54 +146,192 @@ class Processor:
             claim, JobEnd(status="dead", reason=f"{STILL_TRUE}; {reason}")
         )
 
+    # -------------------------------------------------------------------- embedding
 
-def other_space(space: Space, model: str, dim: int | None) -> EmbeddingSpaceError:
-    """The store's vectors are another model's: names both, and the way out."""
-    size = "" if dim is None else f" ({dim} dimensions)"
-    return EmbeddingSpaceError(
-        f"the store holds vectors of {space.model!r} ({space.dim} dimensions), the "
-        f"embedder is {model!r}{size}. Use the model of the store, move the store with "
-        f"`hmem reembed --to {model}` (not in this version yet), or open it with "
-        "allow_degraded=True to search by words alone"
-    )
+    async def _passages(self, claim: Claim) -> list[Passage]:
+        """What of the claim has no vector yet. Turns that wait for the model have been
+        here before."""
+        if self.embedding.embedder is None:
+            return []
+        zone = self._config.zone
+        known: frozenset[int] = frozenset()
+        if self._recall is not None and any(job.extract for job in claim.jobs):
+            seqs = [t.seq for job in claim.jobs if job.extract for t in job.turns]
+            known = await self._recall.embedded(claim.user_id, seqs)
+        found: list[Passage] = []
+        for job in claim.jobs:
+            for turn in job.turns:
+                if turn.seq not in known:
+                    texts = enumerate(turn_texts(turn, zone))
+                    found.extend(
+                        Passage("turn", turn.seq, n, text) for n, text in texts
+                    )
+            for row in job.items:
+                texts = enumerate(fact_texts(row))
+                found.extend(Passage("memory", row.seq, n, text) for n, text in texts)
+        return sorted(found, key=lambda p: p.kind)
 
+    # --------------------------------------------------------------------- reading
 
-def _halved(numbers: Sequence[int]) -> list[Sequence[int]]:
-    """Both halves; nothing of a single one."""
-    middle = len(numbers) // 2
-    return [numbers[:middle], numbers[middle:]] if middle else []
-
-
-def _puts(
-    passages: Sequence[Passage], work: Work, codec_name: str
-) -> tuple[PutVectors, ...]:
-    """The codes as operations, one per kind. Passages are sorted by kind."""
-    if work.space is None:
-        return ()
-    puts: list[PutVectors] = []
-    for kind, numbers in groupby(sorted(work.codes), key=lambda n: passages[n].kind):
-        own = list(numbers)
-        rows = VectorRows(
-            kind=kind,
-            space=work.space.id,
-            codec=codec_name,
-            keys=np.array(
-                [(passages[n].seq, passages[n].part) for n in own], np.uint32
-            ),
-            codes=np.stack([work.codes[n] for n in own]),
+    async def _read(
+        self,
+        claim: Claim,
+        passages: Sequence[Passage],
+        work: Work,
+        began: float,
+        *,
+        last: bool,
+    ) -> WritePlan:
+        """Read the turns of one session with the model, or put that off."""
+        puts = self.embedding.puts(passages, work)
+        if self._distiller is None or self._pause is None:
+            return self._plan(claim, puts, defer=_ELSEWHERE)
+        group, wait = self._next_group(claim)
+        if wait > 0:
+            self.deferred[claim.user_id] = None
+            return self._plan(claim, puts, defer=wait)
+        if not await self._pause.over():
+            return self._plan(claim, puts, defer=max(self._pause.left, _LEAST))
+        await self._keep(claim, puts)
+        try:
+            tried = max(job.attempts for job in group)
+            made = await self._distiller.distil(
+                claim, group, last=last or tried >= _READS
+            )
+        except ModelDown as e:
+            if e.why == "waiting":  # for its own answer, and no other's
+                return self._plan(claim, (), defer=_ANSWER)
+            await self._judge(e, group)
+            return self._plan(claim, (), defer=max(self._pause.left, _LEAST))
+        self._strikes.pop(group[0].id, None)
+        usage = made.usage + Usage(
+            embedded_texts=len(work.codes),
+            milliseconds=(time.perf_counter() - began) * 1000 - made.usage.milliseconds,
         )
-        puts.append(PutVectors(rows=rows))
-    return tuple(puts)
+        missing = _missing(work, len(passages))
+        return self._ended(claim, self._verdict(made, group, usage, missing), made.ops)
+
+    def _next_group(self, claim: Claim) -> tuple[list[ClaimedJob], float]:
+        """The jobs of the session that is to be read next, and the seconds until then."""
+        groups: dict[str | None, list[ClaimedJob]] = {}
+        for job in claim.jobs:
+            groups.setdefault(job.session_id, []).append(job)
+        waits = [(self._wait(claim, jobs), n) for n, jobs in enumerate(groups.values())]
+        wait, n = min(waits)
+        return _begun(list(groups.values())[n]), wait
+
+    def _wait(self, claim: Claim, jobs: Sequence[ClaimedJob]) -> float:
+        """Seconds until these turns are read, 0 when they are enough."""
+        config = self._config
+        turns = [turn for job in jobs for turn in job.turns]
+        now = self._clock().timestamp()
+        idle = now - max(job.created_at for job in jobs) / 1e6
+        if (
+            claim.user_id in self._hurried
+            or len(turns) >= config.extract_after_turns
+            or len(claim.jobs) >= _FULL
+            or any(job.reply for job in jobs)
+            or not 0 <= idle < config.extract_after_idle
+        ):
+            return 0.0
+        if sum(upper_bound(t.text) for t in turns) >= config.extract_after_tokens:
+            return 0.0
+        return max(_LEAST, config.extract_after_idle - idle)
+
+    async def _judge(self, down: ModelDown, group: Sequence[ClaimedJob]) -> None:
+        """Whether it is the model that is down, or these turns that it fails on. Raises
+        Retry for the latter."""
+        assert self._pause is not None
+        first = group[0].id
+        if down.why == "busy":
+            self._strikes[first] += 1
+        blamed = down.why == "down" or self._strikes[first] > _STRIKES
+        if blamed and await self._pause.probe():
+            raise Retry(str(down)) from down
+        self._pause.trip(str(down), at_least=down.retry_after)
+
+    def _verdict(
+        self,
+        made: "Distilled",
+        group: Sequence[ClaimedJob],
+        usage: Usage,
+        missing: str,
+    ) -> JobEnd:
+        """How the group ends; `missing` says which vectors there are not."""
+        whys = [missing] if missing else []
+        if made.failed:
+            parts = made.read + len(made.failed)
+            whys.append(
+                f"{len(made.failed)} of {parts} parts could not be read by the model: "
+                f"{made.failed[-1]}"
+            )
+        status: Literal["done", "partial", "dead"] = "partial" if whys else "done"
+        if made.failed and not made.read:
+            status = "dead"
+        return JobEnd(
+            status=status,
+            reason="; ".join((_RAW, *whys)) if whys else None,
+            usage=usage,
+            jobs=tuple(job.id for job in group),
+            skipped=tuple(made.skipped),
+        )
+
+    # ------------------------------------------------------------------------ plans
+
+    async def _keep(self, claim: Claim, puts: tuple[Op, ...]) -> None:
+        """Store vectors before the model is asked: they may be searched meanwhile."""
+        if not puts:
+            return
+        with anyio.CancelScope(shield=True):
+            applied = await self._store.apply(claim.user_id, self._plan(claim, puts))
+        if applied.refused is not None:
+            raise Lost(applied.refused)
+
+    def _plan(
+        self,
+        claim: Claim,
+        ops: Sequence[Op],
+        *,
+        end: JobEnd | None = None,
+        defer: float | None = None,
+    ) -> WritePlan:
+        return WritePlan(
+            at=to_micros(self._clock()),
+            ops=tuple(ops),
+            incarnation=claim.incarnation,
+            claim=claim,
+            end=end,
+            defer=defer,
+        )
+
+    def _ended(self, claim: Claim, end: JobEnd, ops: Sequence[Op] = ()) -> WritePlan:
+        self.deferred.pop(claim.user_id, None)
+        return self._plan(claim, ops, end=end)
+
+
+def _begun(jobs: list[ClaimedJob]) -> list[ClaimedJob]:
+    """The jobs that the model has begun to read together, else all of them."""
+    notes = Notes.load(jobs[0].reply)
+    if notes is None:
+        return jobs
+    return [job for job in jobs if job.id in notes.jobs]
+
+
+def _missing(work: Work, wanted: int) -> str:
+    """Which of the wanted vectors there are not, "" when there are all."""
+    missing = wanted - len(work.codes)
+    return f"embedding failed for {missing} of {wanted}: {work.why}" if missing else ""
 
 
 def _end(work: Work, wanted: int, usage: Usage) -> JobEnd:
-    """How the jobs end, given how many of the wanted vectors there are."""
-    missing = wanted - len(work.codes)
-    if not missing:
+    """How jobs end that were embedded alone."""
+    missing = _missing(work, wanted)
+    if not missing or not wanted:
         return JobEnd(status="done", usage=usage)
-    reason = f"{STILL_TRUE}; embedding failed for {missing} of {wanted}: {work.why}"
     return JobEnd(
-        status="partial" if work.codes else "dead", reason=reason, usage=usage
+        status="partial" if work.codes else "dead",
+        reason=f"{STILL_TRUE}; {missing}",
+        usage=usage,
     )
 
 

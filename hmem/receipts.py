@@ -117,6 +117,14 @@ class Receipt:
         """Whether the job was seen to have ended, well or not."""
         return self.status in FINAL
 
+    @property
+    def seen(self) -> AddResult | None:
+        """The result, where the job was seen to have ended. Looks nowhere, so that it can
+        be had after the memory was closed and without a loop."""
+        if self._result is None and self._job is not None and self.done:
+            self._result = result_of(self._job, self._read_skips)
+        return self._result
+
     async def refresh(self) -> JobStatus:
         """Look at the job once. Raises InputError when its record is gone: the user was
         erased, or it is past `Config.receipt_days`."""
@@ -147,17 +155,14 @@ class Receipt:
 
     async def _ended(self) -> AddResult:
         pause = _FIRST_POLL
-        while not self.done:
+        while (result := self.seen) is None:
             # Listen first, then look: it may end between the two.
             with self._bell.listen(self.id) as event:
                 if await self.refresh() not in FINAL:
                     with anyio.move_on_after(pause):
                         await event.wait()
             pause = min(2 * pause, _SLOWEST_POLL)
-        if self._result is None:
-            assert self._job is not None
-            self._result = result_of(self._job, self._read_skips)
-        return self._result
+        return result
 
 
 def result_of(job: Job, skipped: tuple[Skipped, ...] = ()) -> AddResult:

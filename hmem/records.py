@@ -197,6 +197,30 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A fact that `add` would store, and what it would do with it.
+
+    `action`: "add", "supersede" or "cite" (the fact `target` says it already), "close" (it
+    ends `target`), "drop"; `reason` says why. `messages` are the positions of the messages
+    it rests on, among those that would be stored.
+    """
+
+    text: str
+    action: Literal["add", "supersede", "cite", "close", "drop"]
+    target: str | None = None
+    reason: str | None = None
+    category: Category = "semantic"
+    importance: int = 5
+    event_start: datetime | None = None
+    event_end: datetime | None = None
+    event_precision: str | None = None
+    entities: tuple[str, ...] = ()
+    quote: str | None = None
+    verified: bool = True
+    messages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
     """How an accepted job ended. `dead` and `partial` carry a readable `reason`."""
 

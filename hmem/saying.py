@@ -1,6 +1,7 @@
 """Arguments of `add` -> a validated Call. Pure. Raises before anything is written."""
 
 from dataclasses import replace
+from typing import get_args
 
 from hmem.config import Config
 from hmem.errors import InputError, InputTypeError
@@ -9,10 +10,12 @@ from hmem.inputs.items import read_items
 from hmem.inputs.messages import read_messages
 from hmem.inputs.metadata import merged, read_metadata
 from hmem.inputs.scope import Scope
+from hmem.protocols import Priority
 from hmem.records import Skipped
 from hmem.times import moment
 
 MAX_KEY_BYTES = 512
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
 
 def read_call(
@@ -24,6 +27,7 @@ def read_call(
     infer: object,
     metadata: object,
     key: object,
+    priority: object = "live",
 ) -> tuple[Call, tuple[Skipped, ...]]:
     """What `add` was given, and what of it will not be stored, and why."""
     if not isinstance(infer, bool):
@@ -36,6 +40,7 @@ def read_call(
         if at is None
         else moment(at, config.zone, end_of_day=False, name="observed_at"),
         key=read_key(key),
+        priority=read_priority(priority),
     )
     if not infer:
         items = read_items(said, config)
@@ -60,3 +65,11 @@ def read_key(value: object) -> str | None:
     if any("\ud800" <= char <= "\udfff" or char == "\0" for char in value):
         raise InputError("idempotency_key holds a NUL or a lone surrogate")
     return value
+
+
+def read_priority(value: object) -> Priority:
+    """ "live" or "import"."""
+    for priority in PRIORITIES:
+        if isinstance(value, str) and value == priority:
+            return priority
+    raise InputError(f"priority must be one of {', '.join(PRIORITIES)}")

@@ -1,15 +1,10 @@
 """Claims jobs, works on them, retries, dead-letters. Runs inside an AsyncMemory or in a
-process of its own (`run_worker`)."""
+process of its own (`hmem.daemon`)."""
 
-import asyncio
 import logging
 import os
-import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -18,11 +13,10 @@ from hmem.breaker import Breaker, backoff
 from hmem.config import Config
 from hmem.errors import EmbeddingSpaceError, LifecycleError, StoreError
 from hmem.events import Events
-from hmem.parts import Parts
-from hmem.process import Outage, Processor, Retry
-from hmem.protocols import Claim, Clock, Store, WritePlan
+from hmem.process import Processor
+from hmem.protocols import Claim, Store, WritePlan
 from hmem.receipts import Bell
-from hmem.times import utc_now
+from hmem.setbacks import Lost, Outage, Retry
 
 log = logging.getLogger("hmem.worker")
 _IDLE = 1.0
@@ -69,14 +63,21 @@ class Worker:
         self._stopping = False
         self._claiming: anyio.CancelScope | None = None
         self._working: anyio.CancelScope | None = None
-        self.breaker = Breaker(processor.probe, self._events, base=_BASE, cap=_CAP)
+        self.breaker = Breaker(
+            processor.embedding.probe, self._events, base=_BASE, cap=_CAP
+        )
         self.halted: EmbeddingSpaceError | None = None
 
     @property
     def stuck(self) -> bool:
         """Whether waiting for it is pointless for now."""
-        down = self.breaker.is_open or self._store_failures > 0
+        down = self.breaker.is_open or self._store_failures > 0 or self.model_down
         return down or self.halted is not None or self._stopping
+
+    @property
+    def model_down(self) -> bool:
+        """Whether extraction waits for the chat model; turns are embedded all the same."""
+        return bool(self._processor.down)
 
     @property
     def busy(self) -> bool:
@@ -224,6 +225,8 @@ class Worker:
         except EmbeddingSpaceError as e:
             self._halt(e)
             return _Back()
+        except Lost as e:
+            log.info("a claim was lost while it was worked on (%s)", e)
         except Retry as e:
             log.info("a job failed and will be tried again: %s", e)
             return self._later(claim)
@@ -235,15 +238,20 @@ class Worker:
         """Carry out the plan and tell who waits."""
         with anyio.CancelScope(shield=True):
             applied = await self._store.apply(claim.user_id, plan)
-        status = plan.end.status if plan.end else "done"
-        for job in claim.jobs:
-            self._bell.ring(job.id)
-            if applied.refused is None:
-                self._events(f"job_{status}", job_id=job.id, user_id=claim.user_id)
         if applied.refused is not None:
             log.info("a plan came too late (%s); nothing was written", applied.refused)
-        elif plan.end and plan.end.reason:
-            log.warning("a job ended as %s: %s", status, plan.end.reason)
+            for job in claim.jobs:
+                self._bell.ring(job.id)
+            return
+        if plan.end is None:
+            self._events("jobs_deferred", jobs=len(claim.jobs), delay=plan.defer)
+            return
+        ended = plan.end.jobs or tuple(job.id for job in claim.jobs)
+        for job_id in ended:
+            self._bell.ring(job_id)
+            self._events(f"job_{plan.end.status}", job_id=job_id, user_id=claim.user_id)
+        if plan.end.reason:
+            log.warning("a job ended as %s: %s", plan.end.status, plan.end.reason)
 
     async def _surprise(self, claim: Claim, error: Exception) -> _Back | None:
         """A failure that nothing foresaw: the store's, or a bug."""
@@ -306,54 +314,3 @@ class Worker:
 
 def _attempts(claim: Claim) -> int:
     return max(job.attempts for job in claim.jobs)
-
-
-# ------------------------------------------------------------- a process of its own
-
-
-class Stop(Protocol):
-    """An event to wait for: anyio's or asyncio's."""
-
-    async def wait(self) -> object:
-        """Until it is set."""
-        ...
-
-
-async def run_worker(
-    config: Config, *, stop: Stop | None = None, clock: Clock = utc_now
-) -> None:
-    """Work on a data folder until `stop`, or without one until SIGTERM or SIGINT.
-
-    Then what is in work is given back at once, to be claimed by others. Raises what
-    opening raises; EmbeddingSpaceError when the folder's model is not here.
-    """
-    parts = await Parts.open(config, store=None, embedder=None)
-    try:
-        if parts.embedder is None:
-            log.warning("there is no embedder here: jobs are left to other workers")
-        processor = Processor(
-            config, store=parts.store, embedder=parts.embedder, clock=clock
-        )
-        worker = Worker(config, store=parts.store, processor=processor)
-        with _signals() if stop is None else nullcontext(stop) as end:
-            async with anyio.create_task_group() as group:
-                if parts.works:
-                    group.start_soon(worker.run)
-                await end.wait()
-                group.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await parts.aclose()
-
-
-@contextmanager
-def _signals() -> Iterator[Stop]:
-    """An event that SIGTERM and SIGINT set."""
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, stop.set)
-    try:
-        yield stop
-    finally:
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(signum)

@@ -18,7 +18,7 @@ from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HangingEmbedder, HashEmbedder
 from hmem.testing.yard import ScriptedEmbedder, Yard, eventually
 from hmem.vectors import codec
-from hmem.worker import run_worker
+from hmem.daemon import run_worker
 
 Matrix = NDArray[np.float32]
 Purpose = Literal["passage", "query"]

@@ -123,7 +123,7 @@ def worker(*, path: Path | None) -> None:
 
 async def _work(config: Config) -> None:
     """Run a worker until a signal asks it to stop."""
-    from hmem.worker import run_worker
+    from hmem.daemon import run_worker
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()

@@ -10,7 +10,7 @@ import anyio
 from hmem.config import Config
 from hmem.errors import ClosedError
 from hmem.inputs.deadline import read_timeout
-from hmem.protocols import Clock, Embedder, Store
+from hmem.protocols import LLM, Clock, Embedder, Store
 from hmem.running.lifecycle import Life, running_loop
 from hmem.running.rooms import Rooms
 from hmem.running.turnstile import Turnstile
@@ -28,11 +28,13 @@ class Opening:
         *,
         store: Store | None,
         embedder: Embedder | None,
+        llm: LLM | None,
         clock: Clock,
     ) -> None:
         self.config = config
         self._store = store
         self._embedder = embedder
+        self._llm = llm
         self._clock = clock
         self._life = Life()
         self._turnstile = Turnstile()
@@ -54,6 +56,7 @@ class Opening:
                     self.config,
                     store=self._store,
                     embedder=self._embedder,
+                    llm=self._llm,
                     life=self._life,
                     clock=self._clock,
                 )

@@ -3,27 +3,33 @@ dropped without being closed is seen."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 
 from hmem.backfill import Backfill
 from hmem.config import Config
 from hmem.editing import Editor, read_row_id
-from hmem.errors import ConfigError, InputError
+from hmem.errors import InputError, LifecycleError, StoreError
 from hmem.events import Events
-from hmem.ingest import Call, Intake
+from hmem.ingest import UNSAVED, Call, Intake
 from hmem.parts import Parts
-from hmem.process import Processor
-from hmem.protocols import Accepted, Clock, Embedder, Space, Store
+from hmem.protocols import LLM, Accepted, Clock, Embedder, Space, Store
 from hmem.queries import RememberedQueries
 from hmem.receipts import FINAL, Bell, Receipt
-from hmem.records import AddResult, Erased, Skipped
+from hmem.records import AddResult, Erased, Preview, Skipped
 from hmem.retrieve import Lacking, Retriever
 from hmem.running.lifecycle import Life
 from hmem.worker import Worker
 
+if TYPE_CHECKING:
+    from hmem.extract import Talk
+    from hmem.reconcile import Decision
+
 log = logging.getLogger("hmem.memory")
+_HURRY = 0.05
 
 
 class Rooms:
@@ -55,6 +61,13 @@ class Rooms:
             on_lacking=self._lacks,
         )
         self.retriever.use_space(parts.space)
+        self.processor = parts.processor(
+            config,
+            retriever=self.retriever,
+            clock=clock,
+            events=self.events,
+            on_space=self.adopt,
+        )
         self.worker = self._make_worker(config, clock)
         self._task = self._start_worker()
         self._filling: asyncio.Task[None] | None = None
@@ -66,20 +79,13 @@ class Rooms:
         *,
         store: Store | None,
         embedder: Embedder | None,
+        llm: LLM | None,
         life: Life,
         clock: Clock,
     ) -> "Rooms":
         """Open the parts and start the worker."""
-        if config.mode not in ("auto", "raw"):
-            raise ConfigError(
-                "Config.mode (HMEM_MODE) must be auto or raw: this version extracts nothing"
-            )
-        return cls(
-            config,
-            await Parts.open(config, store=store, embedder=embedder),
-            life,
-            clock,
-        )
+        parts = await Parts.open(config, store=store, embedder=embedder, llm=llm)
+        return cls(config, parts, life, clock)
 
     async def aclose(self, timeout: float | None) -> None:
         """Drain for up to `timeout` seconds (None: as long as it takes), then give back what is in work and close."""
@@ -113,9 +119,19 @@ class Rooms:
             result = AddResult(status="done", skipped=skipped)
             return self.receipt("", call.scope.user_id, result=result)
         await self.parts.look(self.adopt)
-        accept = await self.intake.accept(call, queue=self.parts.queues)
+        accept = await self.intake.accept(
+            call, queue=self.parts.queues, extract=self.parts.extracts, skipped=skipped
+        )
         accepted = await self.parts.store.accept(call.scope.user_id, accept)
         return await self._accepted(call.scope.user_id, accepted, skipped)
+
+    async def preview(self, call: Call) -> list[Preview]:
+        """What accepting a call would make of it."""
+        turns = self.intake.unsaved(call)
+        if not turns:
+            return []
+        decided = await self.processor.preview(call.scope.user_id, turns)
+        return [_preview(talk, decision) for talk, decision in decided]
 
     async def _accepted(
         self, user_id: str, accepted: Accepted, skipped: tuple[Skipped, ...]
@@ -163,13 +179,42 @@ class Rooms:
         return receipt
 
     async def flush(self, check: Callable[[], None] | None = None) -> None:
-        """Until all that was accepted here before has ended."""
-        for job_id, user_id in list(self.bell.expected.items()):
-            receipt = self.receipt(job_id, user_id, check=check)
+        """Until all that was accepted here before has ended. Turns that wait for more of
+        them are read now."""
+        expected = list(self.bell.expected.items())
+        async with self.hurrying({user for _, user in expected}):
+            for job_id, user_id in expected:
+                receipt = self.receipt(job_id, user_id, check=check)
+                try:
+                    await receipt
+                except InputError:  # its user was erased
+                    self.bell.ring(job_id)
+
+    @asynccontextmanager
+    async def hurrying(self, users: Collection[str]) -> AsyncIterator[None]:
+        """While the body runs no turns of these users wait for more of them, as far as
+        the worker of this process has put them off."""
+        with ExitStack() as stack:
+            for user_id in users:
+                stack.enter_context(self.processor.hurrying(user_id))
+            # Not a task group: what the body raises must leave as it is.
+            hurry = asyncio.create_task(self._hurry(users), name="hmem-hurry")
             try:
-                await receipt
-            except InputError:  # its user was erased
-                self.bell.ring(job_id)
+                yield
+            finally:
+                hurry.cancel()
+
+    async def _hurry(self, users: Collection[str]) -> None:
+        """End the deferrals that there are, and those that still come."""
+        deferred = self.processor.deferred
+        while True:
+            for user_id in [user for user in users if user in deferred]:
+                deferred.pop(user_id, None)
+                try:
+                    await self.parts.store.hurry(user_id)
+                except (StoreError, LifecycleError) as e:
+                    log.debug("a deferral is left to run out: %s", e)
+            await anyio.sleep(_HURRY)
 
     # ------------------------------------------------------------------- reading
 
@@ -202,17 +247,10 @@ class Rooms:
     def _make_worker(self, config: Config, clock: Clock) -> Worker | None:
         if config.worker == "off" or config.read_only or not self.parts.works:
             return None
-        processor = Processor(
-            config,
-            store=self.parts.store,
-            embedder=self.parts.embedder,
-            clock=clock,
-            on_space=self.adopt,
-        )
         worker = Worker(
             config,
             store=self.parts.store,
-            processor=processor,
+            processor=self.processor,
             bell=self.bell,
             events=self.events,
         )
@@ -220,7 +258,7 @@ class Rooms:
             config,
             store=self.parts.store,
             retriever=self.retriever,
-            processor=processor,
+            embedding=self.processor.embedding,
             worker=worker,
             clock=clock,
             on_space=self.adopt,
@@ -259,6 +297,25 @@ class Rooms:
         if self.worker is not None and self._task is not None:
             self.worker.abandon()
             await asyncio.wait([self._task])
+
+
+def _preview(talk: "Talk", one: "Decision") -> Preview:
+    fact = one.candidate
+    return Preview(
+        text=fact.text,
+        action=one.action,
+        target=one.target,
+        reason=one.reason,
+        category=fact.category,
+        importance=fact.importance,
+        event_start=fact.event_start,
+        event_end=fact.event_end,
+        event_precision=fact.event_precision,
+        entities=fact.entities,
+        quote=one.quote,
+        verified=one.verified,
+        messages=tuple(talk.turns[at].seq - UNSAVED for at in fact.sources),
+    )
 
 
 async def _watch(worker: Worker, scope: anyio.CancelScope) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hmem.config import Config
+from hmem.embedding import Embedding
 from hmem.events import Events
 from hmem.ingest import Call, Intake
 from hmem.inputs.messages import Message
@@ -64,8 +65,9 @@ class Yard:
 
     def worker(self, embedder: Embedder) -> Worker:
         """A worker that does not run yet."""
+        embedding = Embedding(self.config, store=self.store, embedder=embedder)
         processor = Processor(
-            self.config, store=self.store, embedder=embedder, clock=utc_now
+            self.config, store=self.store, embedding=embedding, clock=utc_now
         )
         events = Events(lambda name, _: self.events.append(name))
         return Worker(self.config, store=self.store, processor=processor, events=events)

@@ -1,0 +1,358 @@
+"""Turns -> facts: what is read of one session's queued turns, and what is decided of it.
+
+    chunks that fit the model -> one call each -> the reply is stored with the job
+        -> candidates -> vectors -> decisions -> operations
+
+A chunk whose facts have been stored is not asked about again, whatever stops the process.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import anyio
+
+from hmem import extract, prompts
+from hmem.chat.ladder import Answer, Ladder, Schema
+from hmem.chat.peel import value_of
+from hmem.config import Config
+from hmem.embedding import Embedding, Fact, Matrix
+from hmem.errors import LLMError, TruncatedError
+from hmem.extract import Candidate, Extracted, Talk
+from hmem.ingest import Intake, fact_texts, turn_texts
+from hmem.inputs.items import Item
+from hmem.inputs.scope import Scope
+from hmem.notes import Notes, Part, key_of
+from hmem.protocols import (
+    AddMemory,
+    CiteMemory,
+    Claim,
+    ClaimedJob,
+    Clock,
+    CloseMemory,
+    NewMemory,
+    Op,
+    Store,
+    StoreReply,
+    TurnRow,
+    WritePlan,
+)
+from hmem.recall import Recall
+from hmem.reconcile import Decision, Near, decide
+from hmem.records import Skipped, Usage
+from hmem.setbacks import Lost, ModelDown, Retry
+from hmem.times import from_micros, to_micros
+
+MAX_REPLY_TOKENS = 4_000
+NEAR = 0.95
+"""Cosine from which two facts may be one [design, section 6]."""
+_WAITS = frozenset(("down", "busy", "setup", "waiting"))
+_SCHEMA = Schema("facts", prompts.PROMPT_VERSION, prompts.SCHEMA)
+
+
+@dataclass(slots=True)
+class Distilled:
+    """What came of a group of jobs: the operations not carried out yet, and the tally."""
+
+    ops: list[Op] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    read: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+class Distiller:
+    """Reads facts out of turns with a chat model."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        store: Store,
+        ladder: Ladder,
+        recall: Recall,
+        intake: Intake,
+        embedding: Embedding,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._ladder = ladder
+        self._recall = recall
+        self._intake = intake
+        self._embedding = embedding
+        self._clock = clock
+
+    async def distil(
+        self, claim: Claim, jobs: Sequence[ClaimedJob], *, last: bool
+    ) -> Distilled:
+        """Read the turns of some jobs of one session.
+
+        All but the last chunk's operations are carried out on the way. Raises ModelDown,
+        Outage, Retry (unless this is the `last` attempt), and Lost.
+        """
+        notes = Notes.load(jobs[0].reply) or Notes(tuple(job.id for job in jobs))
+        turns = [turn for job in jobs for turn in job.turns]
+        waiting = extract.cut(turns, limit=self._config.extract_input_tokens)
+        waiting.reverse()
+        out = Distilled()
+        while waiting:
+            chunk = waiting.pop()
+            if out.ops:
+                await self._write(claim, notes, out.ops)
+                out.ops.clear()
+            part = notes.parts.get(key_of(chunk))
+            if part is not None and part.done:
+                out.read += 1
+                continue
+            try:
+                await self._chunk(claim, notes, chunk, out, last=last)
+            except TruncatedError as e:
+                pieces = extract.halves(chunk)
+                if pieces is None:
+                    out.failed.append(str(e))
+                    out.usage += _spent(e)
+                    continue
+                notes.parts[key_of(chunk)] = Part(split=True, usage=_spent(e))
+                waiting.extend(reversed(pieces))
+        out.usage += notes.usage
+        return out
+
+    async def preview(
+        self, user_id: str, turns: Sequence[TurnRow]
+    ) -> list[tuple[Talk, Decision]]:
+        """What would be decided about turns that are not stored. Raises LLMError, Outage
+        and Retry."""
+        found: list[tuple[Talk, Decision]] = []
+        waiting = extract.cut(turns, limit=self._config.extract_input_tokens)
+        waiting.reverse()
+        while waiting:
+            chunk = waiting.pop()
+            talk = await self._talk(user_id, chunk, unsaved=True)
+            try:
+                answer = await self._ask(talk)
+            except LLMError as e:
+                pieces = extract.halves(chunk) if _too_much(e) else None
+                if pieces is None:
+                    raise
+                waiting.extend(reversed(pieces))
+                continue
+            decisions, _ = await self._decide(user_id, talk, answer.value, last=True)
+            found += [(talk, decision) for decision in decisions]
+        return found
+
+    # ------------------------------------------------------------------- one chunk
+
+    async def _chunk(
+        self,
+        claim: Claim,
+        notes: Notes,
+        chunk: tuple[TurnRow, ...],
+        out: Distilled,
+        *,
+        last: bool,
+    ) -> None:
+        """Ask about a chunk, or take the reply that is kept; decide. Raises TruncatedError
+        for one that must be split."""
+        part = notes.parts.get(key_of(chunk))
+        if part is not None and part.split:
+            raise TruncatedError("this part was split before")
+        talk = await self._talk(claim.user_id, chunk)
+        if part is not None and part.reply:
+            talk = await self._as_shown(claim.user_id, talk, part.shown)
+            extracted = extract.read(value_of(part.reply), talk, self._config)
+        else:
+            try:
+                answer = await self._ask(talk)
+            except LLMError as e:
+                self._failed(e, out, last=last)
+                return
+            extracted = answer.value
+            part = Part(
+                reply=answer.reply,
+                shown=tuple(one.id for one in talk.shown),
+                usage=answer.usage,
+            )
+            notes.parts[key_of(chunk)] = part
+            await self._write(claim, notes, [])
+        decisions, facts = await self._decide(claim.user_id, talk, extracted, last=last)
+        out.ops += self._ops(talk, decisions, facts)
+        out.skipped += extracted.dropped
+        out.skipped += [
+            Skipped(reason=d.reason or d.action, id=d.target)
+            for d in decisions
+            if d.action in ("drop", "cite")
+        ]
+        part.done = True
+        out.read += 1
+
+    def _failed(self, error: LLMError, out: Distilled, *, last: bool) -> None:
+        """What a failure of the model's means for a chunk."""
+        if error.why in _WAITS:
+            raise ModelDown(error) from error
+        if _too_much(error):
+            split = TruncatedError(str(error))
+            split.usage = error.usage
+            raise split from error
+        if error.retryable and not last:
+            raise Retry(str(error)) from error
+        out.failed.append(str(error))
+        out.usage += _spent(error)
+
+    async def _talk(
+        self, user_id: str, chunk: tuple[TurnRow, ...], *, unsaved: bool = False
+    ) -> Talk:
+        first, vectors = chunk[0], dict[int, Matrix]()
+        if unsaved:
+            texts = [turn_texts(turn, self._config.zone)[:1] for turn in chunk]
+            made = await self._embedding.facts(texts, last=True)
+            vectors = {
+                turn.seq: one.vector
+                for turn, one in zip(chunk, made, strict=True)
+                if one.vector is not None
+            }
+        return Talk(
+            turns=chunk,
+            recent=await self._recall.before(user_id, first.session_id, first.seq),
+            shown=await self._recall.similar(
+                user_id, chunk, vectors, now=to_micros(self._clock())
+            ),
+            zone=self._config.zone,
+        )
+
+    async def _as_shown(self, user_id: str, talk: Talk, ids: Sequence[str]) -> Talk:
+        """The talk with the memories that the kept reply's numbers stand for."""
+        rows = await self._store.rows(user_id, ids) if ids else []
+        gone = datetime.min.replace(tzinfo=self._config.zone)
+        shown = tuple(
+            extract.Shown(id=id_, text="" if row is None else row.text, since=gone)
+            for id_, row in zip(ids, rows, strict=True)
+        )
+        return replace(talk, shown=shown)
+
+    async def _ask(self, talk: Talk) -> Answer[Extracted]:
+        return await self._ladder.ask(
+            extract.messages(talk, self._config),
+            schema=_SCHEMA,
+            read=lambda value: extract.read(value, talk, self._config),
+            purpose="extract",
+            max_tokens=MAX_REPLY_TOKENS,
+        )
+
+    async def _write(self, claim: Claim, notes: Notes, ops: Sequence[Op]) -> None:
+        """Carry out operations and keep the notes, in one transaction."""
+        kept = StoreReply(job_id=notes.jobs[0], reply=notes.dump())
+        plan = WritePlan(
+            at=to_micros(self._clock()),
+            ops=(*ops, kept),
+            incarnation=claim.incarnation,
+            claim=claim,
+        )
+        with anyio.CancelScope(shield=True):
+            applied = await self._store.apply(claim.user_id, plan)
+        if applied.refused is not None:
+            raise Lost(applied.refused)
+
+    # -------------------------------------------------------------------- decisions
+
+    async def _decide(
+        self, user_id: str, talk: Talk, extracted: Extracted, *, last: bool
+    ) -> tuple[list[Decision], list[Fact]]:
+        """Decisions in the order of the candidates, and the vectors of their texts."""
+        candidates = extracted.candidates
+        memories = [self._memory(talk, one) for one in candidates]
+        facts = await self._embedding.facts(
+            [fact_texts(memory) for memory in memories], last=last
+        )
+        near: list[list[Near]] = await self._recall.near(
+            user_id, [fact.vector for fact in facts], least=NEAR
+        )
+        return decide(candidates, talk, near), facts
+
+    def _ops(
+        self, talk: Talk, decisions: Sequence[Decision], facts: Sequence[Fact]
+    ) -> list[Op]:
+        """What carries the decisions out. Candidate i is operation i, so that links hold."""
+        found: list[Op] = []
+        places: dict[int, int] = {}
+        for n, (one, fact) in enumerate(zip(decisions, facts, strict=True)):
+            op = self._op(talk, one, fact)
+            if op is not None:
+                places[n] = len(found)
+                found.append(op)
+        for n, place in places.items():
+            op = found[place]
+            if isinstance(op, AddMemory):
+                linked = decisions[n].candidate.links
+                links = tuple(places[at] for at in linked if at in places)
+                found[place] = replace(op, links=links)
+        return found
+
+    def _op(self, talk: Talk, one: Decision, fact: Fact) -> Op | None:
+        match one.action:
+            case "drop":
+                return None
+            case "cite":
+                assert one.target is not None
+                return CiteMemory(
+                    id=one.target,
+                    source_ids=_sources(talk, one.candidate),
+                    reason=one.reason,
+                )
+            case "close":
+                assert one.target is not None
+                at = to_micros(_said(talk, one.candidate))
+                return CloseMemory(id=one.target, at=at, reason=one.reason)
+            case "add" | "supersede":
+                memory = replace(
+                    self._memory(talk, one.candidate),
+                    quote=one.quote,
+                    verified=one.verified,
+                )
+                return AddMemory(
+                    memory=memory,
+                    supersedes=one.target,
+                    reason=one.reason,
+                    vectors=fact.rows,
+                )
+
+    def _memory(self, talk: Talk, one: Candidate) -> NewMemory:
+        """A candidate as a fact to store."""
+        turn = talk.turns[one.sources[0] if one.sources else -1]
+        item = Item(
+            text=one.text,
+            source_ids=_sources(talk, one),
+            event_start=one.event_start,
+            event_end=one.event_end,
+            event_precision=one.event_precision,
+            category=one.category,
+            importance=one.importance,
+            metadata={"categories": list(one.labels)} if one.labels else {},
+        )
+        scope = Scope(user_id="", agent_id=turn.agent_id, session_id=turn.session_id)
+        made = self._intake.fact(item, _said(talk, one), scope)
+        return replace(
+            made,
+            entities=tuple(dict.fromkeys((*one.entities, *made.entities))),
+            prompt_version=prompts.PROMPT_VERSION,
+        )
+
+
+def _sources(talk: Talk, one: Candidate) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(talk.turns[at].id for at in one.sources))
+
+
+def _said(talk: Talk, one: Candidate) -> datetime:
+    """When it was said: the last of its sources."""
+    turns = [talk.turns[at] for at in one.sources] or list(talk.turns)
+    return from_micros(max(turn.observed_at for turn in turns))
+
+
+def _too_much(error: LLMError) -> bool:
+    """Whether less at a time may be answered."""
+    return isinstance(error, TruncatedError) or error.why == "too_long"
+
+
+def _spent(error: LLMError) -> Usage:
+    """What a call cost that failed."""
+    return error.usage if isinstance(error.usage, Usage) else Usage()
