@@ -214,8 +214,10 @@ async def _system(
     elif folder.exists():
         raise ValueError(f"--store {folder} exists: a bench starts from an empty store")
     # A loaded machine may be slow; a search that gave up on its query vector would
-    # measure the machine.
+    # measure the machine. One message of BEAM is far longer than people's are.
     config = Config(
+        max_message_chars=10_000_000,
+        max_messages=100_000,
         path=folder,
         stored=options.stored,
         vectors=options.vectors,
