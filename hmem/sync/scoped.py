@@ -1,0 +1,177 @@
+"""The verbs of a Memory with the scope bound: each one line."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from hmem.inputs.scope import Scope
+from hmem.records import (
+    Block,
+    Category,
+    Episode,
+    Erased,
+    HistoryEvent,
+    Kind,
+    MemoryRecord,
+    Page,
+    SearchResult,
+)
+from hmem.scoped import During, Time
+from hmem.sync.receipt import SyncReceipt
+
+if TYPE_CHECKING:
+    from hmem.sync.memory import Memory
+
+
+class SyncScoped:
+    """One user (and agent, and session) of a Memory. See there for each verb, and
+    `Scoped` for what the labels do."""
+
+    def __init__(self, memory: "Memory", scope: Scope) -> None:
+        self._memory = memory
+        self.scope = scope
+
+    def add(
+        self,
+        messages: object,
+        *,
+        observed_at: Time | None = None,
+        infer: bool = True,
+        metadata: object = None,
+        idempotency_key: str | None = None,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> SyncReceipt:
+        """See `Memory.add`."""
+        return self._memory.add(
+            messages,
+            user_id=self.scope.user_id,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            observed_at=observed_at,
+            infer=infer,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+            wait=wait,
+            timeout=timeout,
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        vector: Sequence[float] | None = None,
+        category: Category | None = None,
+        asked_at: Time | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+        kinds: Kind | Iterable[Kind] | None = None,
+        min_score: float | None = None,
+        explain: bool = False,
+        timeout: float | None = None,
+    ) -> SearchResult:
+        """See `Memory.search`."""
+        return self._memory.search(
+            query,
+            user_id=self.scope.user_id,
+            k=k,
+            vector=vector,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            category=category,
+            asked_at=asked_at,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+            kinds=kinds,
+            min_score=min_score,
+            explain=explain,
+            timeout=timeout,
+        )
+
+    def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int | None = None,
+        vector: Sequence[float] | None = None,
+        category: Category | None = None,
+        asked_at: Time | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+        kinds: Kind | Iterable[Kind] | None = None,
+        min_score: float | None = None,
+        timeout: float | None = None,
+    ) -> Block:
+        """See `Memory.context`."""
+        return self._memory.context(
+            query,
+            user_id=self.scope.user_id,
+            max_tokens=max_tokens,
+            vector=vector,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            category=category,
+            asked_at=asked_at,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+            kinds=kinds,
+            min_score=min_score,
+            timeout=timeout,
+        )
+
+    def get(self, id: str) -> MemoryRecord | Episode | None:
+        """See `Memory.get`."""
+        return self._memory.get(id, user_id=self.scope.user_id)
+
+    def get_all(
+        self, *, limit: int = 100, cursor: str | None = None, kind: Kind | None = None
+    ) -> Page:
+        """See `Memory.get_all`."""
+        return self._memory.get_all(
+            user_id=self.scope.user_id, limit=limit, cursor=cursor, kind=kind
+        )
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str,
+        metadata: object = None,
+        observed_at: Time | None = None,
+        timeout: float | None = None,
+    ) -> MemoryRecord:
+        """See `Memory.update`."""
+        return self._memory.update(
+            id,
+            user_id=self.scope.user_id,
+            text=text,
+            metadata=metadata,
+            observed_at=observed_at,
+            timeout=timeout,
+        )
+
+    def delete(self, id: str, *, observed_at: Time | None = None) -> bool:
+        """See `Memory.delete`."""
+        return self._memory.delete(
+            id, user_id=self.scope.user_id, observed_at=observed_at
+        )
+
+    def history(self, id: str) -> list[HistoryEvent]:
+        """See `Memory.history`."""
+        return self._memory.history(id, user_id=self.scope.user_id)
+
+    def receipt(self, id: str) -> SyncReceipt:
+        """See `Memory.receipt`."""
+        return self._memory.receipt(id, user_id=self.scope.user_id)
+
+    def flush(self, *, timeout: float | None = None) -> None:
+        """See `Memory.flush`; it waits for all users' jobs."""
+        self._memory.flush(timeout=timeout)
+
+    def delete_user(self) -> Erased:
+        """See `Memory.delete_user`."""
+        return self._memory.delete_user(self.scope.user_id)
