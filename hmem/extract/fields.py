@@ -39,6 +39,11 @@ def plain_keys(item: Mapping[Any, Any]) -> dict[str, Any]:
     return found
 
 
+def line(value: object, *, most: int) -> str:
+    """A string field as one clean line, cut to `most` characters; "" for anything else."""
+    return one_line(value)[:most].rstrip() if isinstance(value, str) else ""
+
+
 # ------------------------------------------------------------------- references
 
 _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
