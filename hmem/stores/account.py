@@ -28,6 +28,7 @@ _COLUMNS: Final = (
     "hold_until",
     "token",
     "holder",
+    "deferral",
 )
 _FIND: Final = f"SELECT uid, {', '.join(_COLUMNS)} FROM users WHERE user_id = ?"  # noqa: S608
 _SAVE: Final = (
@@ -49,13 +50,18 @@ IDLE: Final = 0
 LIVE: Final = 1
 IMPORT: Final = 2
 
+DEFERRED: Final = 1
+HURRIED: Final = 2
+
 
 @dataclass(slots=True)
 class Account:
     """A user's row. Change it inside a write transaction, then `save`.
 
     `work` says whether jobs have not ended, and whether a live one is queued; `hold_from`
-    to `hold_until` is when nobody may claim: a lease, or a delay after a release.
+    to `hold_until` is when nobody may claim: a lease, or a delay after a release. Its
+    `deferral` is 0, DEFERRED for a delay that the next job ends, or HURRIED when a job came
+    while it lasted, so that no deferral may follow.
     """
 
     uid: int
@@ -78,6 +84,7 @@ class Account:
     hold_until: int | None
     token: int
     holder: str | None
+    deferral: int
 
     @property
     def span(self) -> tuple[int, int]:
@@ -107,6 +114,7 @@ class Account:
                 self.hold_until,
                 self.token,
                 self.holder,
+                self.deferral,
                 self.uid,
             ),
         )

@@ -5,16 +5,14 @@ the one after it starts, or earlier.
 """
 
 import sqlite3
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from hmem.stores import streams
+from hmem.stores import journal, streams
 from hmem.stores.account import Account
-from hmem.stores.keys import SEQ_MAX, pack
+from hmem.stores.keys import SEQ_MAX
 
 _COLUMNS: Final = "id, valid_from, valid_to, next"
-CLOSED: Final = 1
-SUPERSEDED: Final = 2
-MOVED: Final = 3  # a late arrival moved this row's end back; `old` is where it was
 
 
 class Version(NamedTuple):
@@ -87,6 +85,11 @@ def link(
             (after.valid_from, after.id, at, new.id),
         )
         streams.touch(conn, account, new.id & SEQ_MAX)
+        if reason is not None:
+            event, next_ = journal.SUPERSEDED, after.id
+            journal.note(
+                conn, account, new.id, event, at, successor=next_, reason=reason
+            )
     if before is None:
         return
     ends = before.valid_to
@@ -97,49 +100,59 @@ def link(
         (valid_to, new.id, at, before.id),
     )
     streams.touch(conn, account, before.id & SEQ_MAX)
-    if ends is not None and ends != valid_to:
-        note(conn, account, before.id, MOVED, at, old=ends, reason=reason)
-    elif reason is not None:
-        note(conn, account, before.id, SUPERSEDED, at, reason=reason)
+    moved = ends is not None and ends != valid_to
+    if ends is not None or reason is not None:
+        journal.note(
+            conn,
+            account,
+            before.id,
+            journal.MOVED if moved else journal.SUPERSEDED,
+            at,
+            old=ends if moved else None,
+            successor=new.id,
+            reason=reason,
+        )
 
 
-def note(
+def part(
     conn: sqlite3.Connection,
     account: Account,
-    key: int,
-    event: int,
+    row: Version,
     at: int,
-    *,
-    old: int | None = None,
-    reason: str | None = None,
+    reason: str | None,
 ) -> None:
-    """Journal what the rows themselves do not tell."""
+    """Open a closed row again. What it was followed by stays, and they stay one history."""
+    journal.remember(conn, account, row.id, row.next)
     conn.execute(
-        "INSERT INTO history VALUES(?, ?, ?, ?, ?, ?)",
-        (
-            pack(account.uid, account.take("history_seq")),
-            key & SEQ_MAX,
-            event,
-            at,
-            old,
-            reason,
-        ),
+        "UPDATE memories SET valid_to = NULL, closed_at = NULL, next = NULL"
+        " WHERE id = ?",
+        (row.id,),
     )
+    streams.touch(conn, account, row.id & SEQ_MAX)
+    if row.next is not None:
+        both = [(row.id, row.next), (row.next, row.id)]
+        conn.executemany("INSERT OR IGNORE INTO parted VALUES(?, ?)", both)
+    journal.note(conn, account, row.id, journal.REINSTATED, at, reason=reason)
 
 
 def whole_chain(conn: sqlite3.Connection, key: int) -> list[int]:
     """The keys of all versions connected with this one, oldest first."""
-    head = version(conn, key)
-    seen: set[int] = set()
-    while head is not None and head.next is not None and head.id not in seen:
-        seen.add(head.id)
-        head = version(conn, head.next) or head._replace(next=None)
-    if head is None:
-        return []
-    found, front = {head.id: head}, [head.id]
+    start = version(conn, key)
+    found = {} if start is None else {key: start}
+    front = list(found.values())
     while front:
-        for row in predecessors(conn, front.pop()):
+        for row in _beside(conn, front.pop()):
             if row.id not in found:
                 found[row.id] = row
-                front.append(row.id)
+                front.append(row)
     return [v.id for v in sorted(found.values(), key=lambda v: (v.valid_from, v.id))]
+
+
+def _beside(conn: sqlite3.Connection, row: Version) -> Iterator[Version]:
+    """Those before and after a row, also where a reinstatement parted them."""
+    yield from predecessors(conn, row.id)
+    parted = conn.execute("SELECT other FROM parted WHERE id = ?", (row.id,))
+    for key in [row.next, *(other for (other,) in parted.fetchall())]:
+        there = version(conn, key) if key is not None else None
+        if there is not None:
+            yield there

@@ -16,12 +16,14 @@ from hmem.protocols import (
     Job,
     Mark,
     MemoryRow,
+    Note,
+    Profile,
     Space,
     TurnRow,
     WritePlan,
 )
 from hmem.records import Erased, Kind
-from hmem.stores import erase, figures, jobs, plans, reads, writes
+from hmem.stores import erase, figures, jobs, plans, profiles, reads, writes
 from hmem.stores.handle import Handle
 from hmem.stores.queueing import Queue
 from hmem.times import utc_now
@@ -112,12 +114,26 @@ class EmbeddedStore:
             return []
         return await self._handle.read(n, lambda conn: reads.chain(conn, user_id, id))
 
+    async def notes(self, user_id: str, id: str) -> list[Note]:  # noqa: A002
+        """See `Store.notes`."""
+        n = self._handle.known(user_id)
+        if n is None:
+            return []
+        return await self._handle.read(n, lambda conn: reads.notes(conn, user_id, id))
+
+    async def profile(self, user_id: str) -> Profile | None:
+        """See `Store.profile`."""
+        n = self._handle.known(user_id)
+        if n is None:
+            return None
+        return await self._handle.read(n, lambda conn: profiles.read(conn, user_id))
+
     async def apply(self, user_id: str, plan: WritePlan) -> Applied:
         """See `Store.apply`."""
-        n = self._handle.shard_of(user_id)
-        done, _ = await self._handle.write(
-            n,
-            lambda conn: plans.apply(conn, user_id, plan),
+        handle = self._handle
+        done, _ = await handle.write(
+            handle.shard_of(user_id),
+            lambda conn: plans.apply(conn, user_id, plan, handle.now),
             lambda done: done[1],
         )
         return done
@@ -138,6 +154,10 @@ class EmbeddedStore:
     ) -> None:
         """See `Store.release`."""
         await self._queue.release(claim, delay=delay, attempted=attempted)
+
+    async def hurry(self, user_id: str) -> bool:
+        """See `Store.hurry`."""
+        return await self._queue.hurry(user_id)
 
     async def job(self, user_id: str, job_id: str) -> Job | None:
         """See `Store.job`."""

@@ -9,7 +9,10 @@ from hmem.stores import account as accounts
 from hmem.stores import jobs
 from hmem.stores.keys import span
 
-_BY_KEY: Final = ("memories", "episodes", "lex", "vec", "sessions", "history", "jobs")
+_BY_KEY: Final = (
+    *("memories", "episodes", "lex", "vec", "sessions", "history", "jobs"),
+    *("profiles", "parted"),
+)
 _BY_UID: Final = ("labels", "entities", "touched", "message_ids")
 TABLES: Final = ("users", *_BY_KEY, *_BY_UID)
 

@@ -11,8 +11,14 @@ from hmem.protocols import Accept, Job
 from hmem.records import JobStatus, Skipped, Usage
 from hmem.stores import account as accounts
 from hmem.stores.account import IDLE, IMPORT, LIVE, Account
-from hmem.stores.keys import JOB, MEMORY, SEQ_MAX, TURN, decode, pack, public_id
-from hmem.stores.rowcodec import (
+from hmem.stores.keys import (
+    JOB,
+    MEMORY,
+    SEQ_MAX,
+    TURN,
+    decode,
+    pack,
+    public_id,
     row_id,
 )
 
@@ -32,6 +38,18 @@ class Results:
     superseded: list[int] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+
+    def __bool__(self) -> bool:
+        return self.dump() is not None
+
+    def __add__(self, later: "Results") -> "Results":
+        """Both together; the later usage stands."""
+        return Results(
+            self.added + later.added,
+            self.superseded + later.superseded,
+            self.skipped + later.skipped,
+            later.usage,
+        )
 
     def dump(self) -> str | None:
         """As text; None where there is nothing to say."""
@@ -81,7 +99,7 @@ def insert(
     """Write a job. `rows`: first turn, turns, first item, items."""
     is_import = accept.priority == "import"
     conn.execute(
-        f"INSERT INTO jobs VALUES({', '.join('?' * 16)})",
+        f"INSERT INTO jobs VALUES({', '.join('?' * 17)})",
         (
             pack(account.uid, seq),
             QUEUED if queued else STATES.index("done"),
@@ -96,6 +114,7 @@ def insert(
             None,
             results.dump(),
             None,
+            accept.extract or None,
         ),
     )
     if queued and (account.work == IDLE or (account.work == IMPORT and not is_import)):
@@ -148,6 +167,14 @@ def end(
         " result = coalesce(?, result) WHERE id = ?",
         (STATES.index(status), reason, at, result, key),
     )
+
+
+def open_results(conn: sqlite3.Connection, key: int) -> Results | None:
+    """What a job that has not ended did so far; None for any other."""
+    row = conn.execute(
+        "SELECT result FROM jobs WHERE id = ? AND state < 2", (key,)
+    ).fetchone()
+    return None if row is None else Results.load(row[0])
 
 
 def count_ended(conn: sqlite3.Connection, n: int) -> None:

@@ -7,6 +7,7 @@ row by id means decoding the sequence, and comparing the id the row there really
 """
 
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from hmem.errors import CapacityError
 
@@ -80,6 +81,15 @@ def decode(incarnation: int, text: str) -> Ref | None:
     ms, seq = value >> 80, (value >> 64 & 0xFFF) << 12 | value >> 50 & 0xFFF
     ref = Ref(ms, value >> 48 & 3, seq)
     return ref if text == _spell(incarnation, ref.kind, seq, ms) else None
+
+
+def row_id(
+    incarnation: int, kind: int, key: int, recorded_at: int, uuid: bytes | None
+) -> str:
+    """A row's public id from its columns."""
+    if uuid:
+        return str(UUID(bytes=uuid))
+    return public_id(incarnation, kind, key & SEQ_MAX, recorded_at)
 
 
 def dedup_key(uid: int, digest: bytes) -> int:

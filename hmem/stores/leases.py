@@ -1,21 +1,16 @@
-"""Who works on what: jobs leased to one worker at a time, given back, ended.
-
-A user's `hold` keeps others out: a lease while jobs run, a delay after a release. The
-user's token changes whenever a hold ends, so that an old claim is worth nothing.
-"""
+"""Who works on what: a user's next jobs, leased to one worker at a time."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from hmem.protocols import Claim, ClaimedJob, JobEnd
-from hmem.records import Usage
+from hmem.protocols import Claim, ClaimedJob
 from hmem.stores import account as accounts
-from hmem.stores import jobs
+from hmem.stores import holds, jobs
 from hmem.stores.account import IDLE, IMPORT, Account, Labels
-from hmem.stores.jobs import Results, settle
-from hmem.stores.keys import JOB, SEQ_MAX, pack, public_id
+from hmem.stores.jobs import settle
+from hmem.stores.keys import JOB, SEQ_MAX, public_id
 from hmem.stores.rowcodec import (
     SELECT_MEMORIES,
     SELECT_TURNS,
@@ -27,13 +22,11 @@ MAX_JOBS: Final = 64
 SLACK: Final = 1_000_000  # a clock that steps back by less is no reason to lapse
 MAX_ROWS: Final = 256
 TRIED: Final = "tried {} times without an end: its worker failed or was lost each time"
-_JOB: Final = "id, attempts, session, turns, n_turns, items, n_items, reply, created"
+_JOB: Final = (
+    "id, attempts, session, turns, n_turns, items, n_items, reply, created, extract"
+)
 _OVER: Final = "hold_from IS NOT NULL AND (hold_until <= ? OR hold_from > ?)"
 _OPEN: Final = "import = ? AND id BETWEEN ? AND ? AND state < 2"
-
-
-def _free(account: Account) -> None:
-    account.hold_from = account.hold_until = account.holder = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,31 +105,11 @@ def _lapse(conn: sqlite3.Connection, terms: Claiming, now: int) -> None:
     for (user_id,) in over:
         account = accounts.find(conn, user_id)
         assert account is not None
-        _requeue(conn, account)
-        _free(account)
-        account.token += 1
+        holds.requeue(conn, account)
+        holds.free(account)
         _bury(conn, account, terms, now)
         settle(conn, account)
         account.save(conn)
-
-
-def _running(conn: sqlite3.Connection, account: Account) -> list[tuple[int, int]]:
-    return [
-        row
-        for kind in (0, 1)
-        for row in conn.execute(
-            f"SELECT id, attempts FROM jobs WHERE {_OPEN} AND state = 1",  # noqa: S608
-            (kind, *account.span),
-        )
-    ]
-
-
-def _requeue(conn: sqlite3.Connection, account: Account, back: int = 0) -> None:
-    for key, _ in _running(conn, account):
-        conn.execute(
-            "UPDATE jobs SET state = 0, attempts = attempts - ? WHERE id = ?",
-            (back, key),
-        )
 
 
 def _lease(
@@ -211,7 +184,7 @@ def _next_jobs(
 def _claimed(
     conn: sqlite3.Connection, account: Account, job: tuple[Any, ...]
 ) -> ClaimedJob:
-    key, attempts, session, turn, n_turns, item, n_items, reply, created = job
+    key, attempts, session, turn, n_turns, item, n_items, reply, created, extract = job
     turns = jobs.span_of(conn, account, SELECT_TURNS, turn, n_turns)
     items = jobs.span_of(conn, account, SELECT_MEMORIES, item, n_items)
     labels = Labels(conn, account.uid)
@@ -221,85 +194,9 @@ def _claimed(
         seq=key & SEQ_MAX,
         attempts=attempts + 1,
         session_id=labels.text(session),
+        created_at=created,
+        extract=bool(extract),
         turns=tuple(read_turns(conn, account, turns)) if turns else (),
         items=tuple(read_memories(conn, account, items)) if items else (),
         reply=reply,
     )
-
-
-def holds(account: Account | None, claim: Claim) -> bool:
-    """Whether the claim is still the user's current one."""
-    return (
-        account is not None
-        and account.incarnation == claim.incarnation
-        and account.token == claim.token
-        and account.hold_from is not None
-    )
-
-
-def renew(
-    conn: sqlite3.Connection, claim: Claim, clock: Callable[[], int], lease: int
-) -> bool:
-    """Extend the lease, if it was not lost."""
-    account = accounts.find(conn, claim.user_id)
-    if account is None or not holds(account, claim):
-        return False
-    now = clock()
-    account.hold_from, account.hold_until = now, now + lease
-    account.save(conn)
-    return True
-
-
-def release(
-    conn: sqlite3.Connection,
-    claim: Claim,
-    clock: Callable[[], int],
-    delay: int,
-    back: int,
-) -> bool:
-    """Give the jobs back. `back`: attempts to take back. False if the lease was lost."""
-    account = accounts.find(conn, claim.user_id)
-    if account is None or not holds(account, claim):
-        return False
-    _requeue(conn, account, back)
-    _free(account)
-    if delay > 0:
-        now = clock()
-        account.hold_from, account.hold_until = now, now + delay
-    account.token += 1
-    settle(conn, account)
-    account.save(conn)
-    return True
-
-
-def end_claim(
-    conn: sqlite3.Connection,
-    account: Account,
-    claim: Claim,
-    end: JobEnd,
-    results: Sequence[Results],
-    at: int,
-) -> None:
-    """End the claim's jobs; the usage is the last one's. Frees the user."""
-    ended = 0
-    for job, result in zip(claim.jobs, results, strict=True):
-        key = pack(account.uid, job.seq)
-        row = conn.execute(
-            "SELECT result FROM jobs WHERE id = ? AND state < 2", (key,)
-        ).fetchone()
-        if row is None:
-            continue
-        before = Results.load(row[0])
-        merged = Results(
-            before.added + result.added,
-            before.superseded + result.superseded,
-            before.skipped + result.skipped,
-            end.usage if job is claim.jobs[-1] else Usage(),
-        )
-        jobs.end(conn, key, end.status, end.reason, at, merged.dump())
-        ended += 1
-    jobs.count_ended(conn, ended)
-    _requeue(conn, account)
-    _free(account)
-    account.token += 1
-    settle(conn, account)

@@ -1,6 +1,7 @@
 """Carrying out a plan: every operation checks its precondition where it writes."""
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,32 +9,37 @@ import numpy as np
 from hmem.protocols import (
     AddMemory,
     Applied,
+    CiteMemory,
     CloseMemory,
     Op,
     Outcome,
+    PutProfile,
     PutVectors,
+    ReinstateMemory,
     StoreReply,
     VectorRows,
     WritePlan,
 )
 from hmem.records import Skipped
 from hmem.stores import account as accounts
-from hmem.stores import chains, jobs, leases, streams
-from hmem.stores.account import IDLE, Account
+from hmem.stores import chains, holds, jobs, journal, profiles, refs, streams
+from hmem.stores.account import Account
 from hmem.stores.jobs import Results
-from hmem.stores.keys import MEMORY, pack, public_id
+from hmem.stores.keys import MEMORY, SEQ_MAX, dedup_key, pack, public_id
 from hmem.stores.reads import memory_key
-from hmem.stores.writes import insert_memory, open_twin
+from hmem.stores.writes import add_sources, insert_memory, open_twin
 
 
 @dataclass(slots=True)
 class Work:
-    """One plan being carried out for one user."""
+    """One plan being carried out for one user. `results`: one per job of its claim;
+    `closed`: the keys of what it closed without successor."""
 
     conn: sqlite3.Connection
     account: Account
     plan: WritePlan
     results: list[Results] = field(default_factory=list)
+    closed: set[int] = field(default_factory=set)
 
     @property
     def at(self) -> int:
@@ -42,10 +48,10 @@ class Work:
 
 
 def apply(
-    conn: sqlite3.Connection, user_id: str, plan: WritePlan
+    conn: sqlite3.Connection, user_id: str, plan: WritePlan, clock: Callable[[], int]
 ) -> tuple[Applied, bool]:
     """Carry out the plan. A failed precondition of the whole writes nothing. Also says
-    whether it freed a user who has more jobs queued."""
+    whether it gave up a claim and left jobs queued. `clock`: what holds are measured by."""
     account = accounts.find(conn, user_id)
     refused = _refusal(account, user_id, plan)
     if refused is not None:
@@ -61,11 +67,10 @@ def apply(
     n_jobs = len(plan.claim.jobs) if plan.claim else 0
     work = Work(conn, account, plan, [Results() for _ in range(n_jobs)])
     outcomes = tuple(_run(work, op) for op in plan.ops)
-    ends = plan.claim is not None and plan.end is not None
-    if plan.claim is not None and plan.end is not None:
-        leases.end_claim(conn, account, plan.claim, plan.end, work.results, plan.at)
+    _link(work, outcomes)
+    left = holds.finish(conn, account, plan, work.results, clock)
     account.save(conn)
-    return Applied(outcomes=outcomes), ends and account.work != IDLE
+    return Applied(outcomes=outcomes), left
 
 
 def _refusal(account: Account | None, user_id: str, plan: WritePlan) -> Applied | None:
@@ -77,7 +82,7 @@ def _refusal(account: Account | None, user_id: str, plan: WritePlan) -> Applied 
     claim = plan.claim
     if claim is None:
         return None
-    if claim.user_id != user_id or not leases.holds(account, claim):
+    if claim.user_id != user_id or not holds.holds(account, claim):
         return Applied(refused="lease")
     return None
 
@@ -86,15 +91,20 @@ def _run(work: Work, op: Op) -> Outcome:
     match op:
         case AddMemory():
             return _add(work, op)
+        case CiteMemory():
+            return _cite(work, op)
         case CloseMemory():
             return _close(work, op)
+        case ReinstateMemory():
+            return _reinstate(work, op)
+        case PutProfile():
+            profiles.put(work.conn, work.account, op.text, op.turn_seq, work.at)
+            return Outcome(status="applied")
         case PutVectors():
             return _put(work, op.rows)
         case StoreReply():
             stored = jobs.store_reply(work.conn, work.account, op.job_id, op.reply)
             return Outcome(status="applied" if stored else "unknown", id=op.job_id)
-        case _:
-            raise NotImplementedError(type(op).__name__)
 
 
 def _add(work: Work, op: AddMemory) -> Outcome:
@@ -102,10 +112,11 @@ def _add(work: Work, op: AddMemory) -> Outcome:
     target = _target(work, op.supersedes)
     if target is None and op.needs_target:
         return Outcome(status="unknown")
-    twin = open_twin(conn, account, new, work.at)
+    twin = open_twin(conn, account, dedup_key(account.uid, new.hash), work.at)
     if twin is not None:
-        _blame(work, op).skipped.append(Skipped(reason="duplicate", id=twin))
-        return Outcome(status="duplicate", id=twin)
+        add_sources(conn, account, twin.key, new.source_ids)
+        _blame(work, op).skipped.append(Skipped(reason="duplicate", id=twin.id))
+        return Outcome(status="duplicate", id=twin.id)
     at_place = chains.place(conn, target, new.valid_from) if target else None
     seq = insert_memory(conn, account, new, work.at)
     name = public_id(account.incarnation, MEMORY, seq, work.at)
@@ -120,21 +131,30 @@ def _add(work: Work, op: AddMemory) -> Outcome:
         return Outcome(
             status="applied" if op.supersedes is None else "unknown", id=name
         )
-    row = chains.Version(pack(account.uid, seq), new.valid_from, None, None)
-    chains.link(conn, account, row, at_place, work.at, op.reason)
+    _supersede(work, seq, op, at_place)
     before = at_place.before
-    if before is not None and at_place.after is None:
-        result.superseded.append(before.id - pack(account.uid, 0))
     if at_place.after is not None:
         return Outcome(status="late", id=name)
+    if before is not None:
+        result.superseded.append(before.id & SEQ_MAX)
     same = before is not None and before.id == target.id and target.valid_to is None
     return Outcome(status="applied" if same else "chained", id=name)
 
 
+def _supersede(work: Work, seq: int, op: AddMemory, at_place: chains.Place) -> None:
+    """Put the new row into its place. How the one before it had been closed is noted
+    first, unless this very plan closed it."""
+    conn, account, before = work.conn, work.account, at_place.before
+    was_closed = before is not None and before.valid_to is not None
+    if before is not None and was_closed and before.id not in work.closed:
+        journal.remember(conn, account, before.id, before.next)
+    key = pack(account.uid, seq)
+    row = chains.Version(key, op.memory.valid_from, None, None)
+    chains.link(conn, account, row, at_place, work.at, op.reason)
+
+
 def _target(work: Work, name: str | None) -> chains.Version | None:
-    if name is None:
-        return None
-    key = memory_key(work.conn, work.account, name)
+    key = _key(work, name)
     return chains.version(work.conn, key) if key is not None else None
 
 
@@ -146,12 +166,69 @@ def _blame(work: Work, op: AddMemory) -> Results:
     for job, result in zip(work.plan.claim.jobs, work.results, strict=True):
         if cited.intersection(turn.id for turn in job.turns):
             return result
-    return work.results[-1]
+    return work.results[holds.last_to_end(work.plan.claim, work.plan.end)]
+
+
+def _link(work: Work, outcomes: Sequence[Outcome]) -> None:
+    """Link the rows that were added to those that the plan's operations name."""
+    ops = work.plan.ops
+    for op, outcome in zip(ops, outcomes, strict=True):
+        if not isinstance(op, AddMemory) or outcome.status == "duplicate":
+            continue
+        own = _key(work, outcome.id) if op.links else None
+        others = {
+            _key(work, outcomes[n].id)
+            for n in op.links
+            if 0 <= n < len(ops) and isinstance(ops[n], AddMemory)
+        }
+        seqs = {key & SEQ_MAX for key in others - {own} if key is not None}
+        if own is not None and seqs:
+            work.conn.execute(
+                "UPDATE memories SET links = ? WHERE id = ?",
+                (refs.pack_links(seqs), own),
+            )
+
+
+def _key(work: Work, name: str | None) -> int | None:
+    return None if name is None else memory_key(work.conn, work.account, name)
+
+
+def _cite(work: Work, op: CiteMemory) -> Outcome:
+    key = _key(work, op.id)
+    if key is None:
+        return Outcome(status="unknown")
+    is_open = work.conn.execute(
+        "SELECT 1 FROM memories WHERE id = ? AND valid_to IS NULL"
+        " AND forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > ?)",
+        (key, work.at),
+    ).fetchone()
+    if is_open is None:
+        return Outcome(status="not_open", id=op.id)
+    add_sources(work.conn, work.account, key, op.source_ids)
+    if op.reason is not None:
+        journal.note(
+            work.conn, work.account, key, journal.CITED, work.at, reason=op.reason
+        )
+    return Outcome(status="applied", id=op.id)
+
+
+def _reinstate(work: Work, op: ReinstateMemory) -> Outcome:
+    conn, account = work.conn, work.account
+    row = _target(work, op.id)
+    if row is None:
+        return Outcome(status="unknown")
+    if row.valid_to is None:
+        return Outcome(status="duplicate", id=op.id)
+    dedup = conn.execute("SELECT dedup FROM memories WHERE id = ?", (row.id,))
+    twin = open_twin(conn, account, dedup.fetchone()[0], work.at)
+    if twin is not None:
+        return Outcome(status="duplicate", id=twin.id)
+    chains.part(conn, account, row, work.at, op.reason)
+    return Outcome(status="applied", id=op.id)
 
 
 def _close(work: Work, op: CloseMemory) -> Outcome:
-    key = memory_key(work.conn, work.account, op.id)
-    row = chains.version(work.conn, key) if key is not None else None
+    row = _target(work, op.id)
     if row is None:
         return Outcome(status="unknown")
     if row.valid_to is not None:
@@ -161,13 +238,15 @@ def _close(work: Work, op: CloseMemory) -> Outcome:
         "UPDATE memories SET valid_to = ?, closed_at = ? WHERE id = ?",
         (max(op.at, row.valid_from), work.at, row.id),
     )
-    streams.touch(work.conn, work.account, row.id - pack(work.account.uid, 0))
+    streams.touch(work.conn, work.account, row.id & SEQ_MAX)
     if op.reason is not None:
-        chains.note(
-            work.conn, work.account, row.id, chains.CLOSED, work.at, reason=op.reason
+        journal.note(
+            work.conn, work.account, row.id, journal.CLOSED, work.at, reason=op.reason
         )
-    if work.results:
-        work.results[-1].superseded.append(row.id - pack(work.account.uid, 0))
+    work.closed.add(row.id)
+    if work.plan.claim is not None and work.results:
+        last = holds.last_to_end(work.plan.claim, work.plan.end)
+        work.results[last].superseded.append(row.id & SEQ_MAX)
     return Outcome(status="applied", id=op.id)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from hmem.errors import HmemError, StoreError
 from hmem.protocols import Claim
-from hmem.stores import leases
+from hmem.stores import holds, leases
 from hmem.stores.faults import UNREADABLE
 from hmem.stores.handle import Handle
 
@@ -15,7 +15,7 @@ _SECOND: Final = 1_000_000
 
 
 class Queue:
-    """What `Store` promises of `claim`, `renew`, `release` and `wait_for_work`."""
+    """What `Store` promises of `claim`, `renew`, `release`, `hurry`, `wait_for_work`."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -103,7 +103,7 @@ class Queue:
         n = self._handle.shard_of(claim.user_id)
         clock, length = self._handle.now, int(lease * _SECOND)
         held = await self._handle.write(
-            n, lambda conn: leases.renew(conn, claim, clock, length)
+            n, lambda conn: holds.renew(conn, claim, clock, length)
         )
         if held:
             self._handle.wakeups.end(n, more=False, next_due=clock() + length)
@@ -115,7 +115,16 @@ class Queue:
         clock, wait = self._handle.now, int(delay * _SECOND)
         back = 0 if attempted else 1
         await self._handle.write(
-            n, lambda conn: leases.release(conn, claim, clock, wait, back), bool
+            n, lambda conn: holds.release(conn, claim, clock, wait, back), bool
+        )
+
+    async def hurry(self, user_id: str) -> bool:
+        """See `Store.hurry`."""
+        n = self._handle.known(user_id)
+        if n is None:
+            return False
+        return await self._handle.write(
+            n, lambda conn: holds.hurry(conn, user_id), bool
         )
 
     async def wait(self, timeout: float) -> bool:

@@ -1,14 +1,14 @@
 """Reading one user's rows at one moment. Functions of one hop each."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from hmem.protocols import Delta, Mark, MemoryRow, TurnRow
+from hmem.protocols import Delta, Mark, MemoryRow, Note, TurnRow
 from hmem.records import Kind
 from hmem.stores import account as accounts
-from hmem.stores import chains, jobs, streams
+from hmem.stores import chains, jobs, journal, streams
 from hmem.stores.account import Account
 from hmem.stores.keys import JOB, MEMORY, TURN, decode, pack
 from hmem.stores.rowcodec import (
@@ -176,10 +176,34 @@ def page(
 def chain(conn: sqlite3.Connection, user_id: str, name: str) -> list[MemoryRow]:
     """All versions of the fact, oldest first."""
     account = accounts.find(conn, user_id)
-    key = memory_key(conn, account, name) if account is not None else None
-    if account is None or key is None:
-        return []
+    return [] if account is None else _versions(conn, account, name)
+
+
+def _versions(conn: sqlite3.Connection, account: Account, name: str) -> list[MemoryRow]:
+    key = memory_key(conn, account, name)
     found: list[tuple[Any, ...]] = []
-    for version in chains.whole_chain(conn, key):
+    for version in chains.whole_chain(conn, key) if key is not None else ():
         found += conn.execute(SELECT_MEMORIES, (version, version))
     return read_memories(conn, account, found)
+
+
+def notes(conn: sqlite3.Connection, user_id: str, name: str) -> list[Note]:
+    """What the journal says of all versions of the fact."""
+    account = accounts.find(conn, user_id)
+    if account is None:
+        return []
+    rows = _versions(conn, account, name)
+    ids = {row.seq: row.id for row in rows}
+    return [note for row in rows for note in _notes_of(conn, account, row, ids)]
+
+
+def _notes_of(
+    conn: sqlite3.Connection, account: Account, row: MemoryRow, ids: Mapping[int, str]
+) -> Iterator[Note]:
+    entries = journal.entries(conn, account, pack(account.uid, row.seq))
+    for at, entry in enumerate(entries, 1):
+        event = journal.NAMES[entry.event]
+        by = None if entry.successor is None else ids.get(entry.successor)
+        if event == "SUPERSEDE" and entry.successor is None and at == len(entries):
+            by = row.superseded_by  # a file of version 1 does not say, the row does
+        yield Note(event, row.id, entry.at, by, entry.reason)

@@ -3,9 +3,8 @@
 import json
 import sqlite3
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from uuid import UUID
 
 from hmem.protocols import MemoryRow, NewMemory, NewTurn, TurnRow
 from hmem.records import EMPTY, Category
@@ -14,18 +13,17 @@ from hmem.stores.keys import (
     MEMORY,
     SEQ_MAX,
     TURN,
-    decode,
     dedup_digest,
     dedup_key,
     pack,
-    public_id,
+    row_id,
 )
+from hmem.stores.refs import Linked, pack_sources, unpack_sources
 
 _CATEGORIES: Final[tuple[Category, ...]] = ("semantic", "episodic", "procedural")
-_SOURCE: Final = struct.Struct(">HII")  # milliseconds (48 bits), kind and sequence
 
 INSERT_TURN: Final = f"INSERT INTO episodes VALUES({', '.join('?' * 13)})"
-INSERT_MEMORY: Final = f"INSERT INTO memories VALUES({', '.join('?' * 25)})"
+INSERT_MEMORY: Final = f"INSERT INTO memories VALUES({', '.join('?' * 26)})"
 SELECT_TURNS: Final = "SELECT * FROM episodes WHERE id BETWEEN ? AND ?"
 SELECT_MEMORIES: Final = """SELECT m.*, s.recorded_at, s.uuid FROM memories AS m
     LEFT JOIN memories AS s ON s.id = m.next WHERE m.id BETWEEN ? AND ?"""
@@ -84,7 +82,7 @@ def memory_values(
         recorded_at,
         None,
         None,
-        _pack_sources(new.source_ids, account.incarnation),
+        pack_sources(new.source_ids, account.incarnation),
         new.quote,
         None if new.verified else 1,
         dedup_key(account.uid, new.hash),
@@ -93,6 +91,7 @@ def memory_values(
         None,
         _pack_metadata(new.metadata),
         account.label(conn, new.prompt_version),
+        None,
         None,
     )
 
@@ -130,10 +129,13 @@ def read_memories(
     """Memories from rows of `SELECT_MEMORIES`."""
     labels = Labels(conn, account.uid)
     labels.load({n for r in rows for n in (r[3], r[4], r[9], r[23])})
-    return [_read_memory(r, account, labels) for r in rows]
+    linked = Linked(conn, account, [r[25] for r in rows])
+    return [_read_memory(r, account, labels, linked) for r in rows]
 
 
-def _read_memory(r: tuple[Any, ...], account: Account, labels: Labels) -> MemoryRow:
+def _read_memory(
+    r: tuple[Any, ...], account: Account, labels: Labels, linked: Linked
+) -> MemoryRow:
     seq, incarnation, text = r[0] & SEQ_MAX, account.incarnation, labels.text
     return MemoryRow(
         seq,
@@ -152,8 +154,8 @@ def _read_memory(r: tuple[Any, ...], account: Account, labels: Labels) -> Memory
         r[12],
         r[13],
         # An erased successor leaves a key and no row.
-        row_id(incarnation, MEMORY, r[14], r[25], r[26]) if r[25] is not None else None,
-        tuple(_unpack_sources(r[15], incarnation)),
+        row_id(incarnation, MEMORY, r[14], r[26], r[27]) if r[26] is not None else None,
+        tuple(unpack_sources(r[15], incarnation)),
         r[16],
         r[17] is None,
         dedup_digest(account.uid, r[18]),
@@ -162,16 +164,8 @@ def _read_memory(r: tuple[Any, ...], account: Account, labels: Labels) -> Memory
         r[21],
         _unpack_metadata(r[22]),
         text(r[23]),
+        linked.ids(r[25]),
     )
-
-
-def row_id(
-    incarnation: int, kind: int, key: int, recorded_at: int, uuid: bytes | None
-) -> str:
-    """A row's public id from its columns."""
-    if uuid:
-        return str(UUID(bytes=uuid))
-    return public_id(incarnation, kind, key & SEQ_MAX, recorded_at)
 
 
 def _pack_ends(ends: tuple[int, ...], text: str) -> bytes | None:
@@ -206,29 +200,3 @@ def _unpack_metadata(packed: object) -> Mapping[str, Any]:
         damaged_metadata += 1
         return EMPTY
     return value
-
-
-def _pack_sources(ids: Sequence[str], incarnation: int) -> bytes | str | None:
-    """10 bytes per id that this user was given; text if any other is among them."""
-    if not ids:
-        return None
-    packed = bytearray()
-    for name in ids:
-        ref = decode(incarnation, name)
-        if ref is None:
-            return json.dumps(list(ids), ensure_ascii=False, separators=(",", ":"))
-        low = ref.kind << 24 | ref.seq
-        packed += _SOURCE.pack(ref.ms >> 32, ref.ms & 0xFFFFFFFF, low)
-    return bytes(packed)
-
-
-def _unpack_sources(packed: bytes | str | None, incarnation: int) -> Iterator[str]:
-    if isinstance(packed, bytes):
-        for high, ms, low in _SOURCE.iter_unpack(packed):
-            at = (high << 32 | ms) * 1000
-            yield public_id(incarnation, low >> 24, low & SEQ_MAX, at)
-    elif packed is not None:
-        try:
-            yield from map(str, json.loads(packed))
-        except (ValueError, TypeError):
-            return

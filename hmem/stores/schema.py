@@ -81,7 +81,20 @@ _V1: Final = (
         queued INTEGER NOT NULL)""",
     "INSERT INTO queue VALUES(1, 0)",
 )
-MIGRATIONS: tuple[Sequence[str], ...] = (_V1,)
+# `deferral`: see Account. `successor` is the sequence of the row that took over; `parted`
+# has each pair of rows that a reinstatement parted, both ways.
+_V2: Final = (
+    "ALTER TABLE memories ADD COLUMN links BLOB",
+    "ALTER TABLE jobs ADD COLUMN extract INTEGER",
+    "ALTER TABLE users ADD COLUMN deferral INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE history ADD COLUMN successor INTEGER",
+    "CREATE INDEX history_memory ON history(memory)",
+    """CREATE TABLE profiles(id INTEGER PRIMARY KEY, text TEXT NOT NULL,
+        turn_seq INTEGER NOT NULL, at INTEGER NOT NULL)""",
+    """CREATE TABLE parted(id INTEGER, other INTEGER,
+        PRIMARY KEY(id, other)) WITHOUT ROWID""",
+)
+MIGRATIONS: tuple[Sequence[str], ...] = (_V1, _V2)
 """Statement n turns a file of `user_version` n into one of n + 1. Append only."""
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -208,6 +209,11 @@ def touch(conn: sqlite3.Connection, account: Account, seq: int) -> None:
         )
 
 
+def pack_seqs(seqs: Sequence[int]) -> bytes:
+    """Ascending sequences, as small as in an entity row."""
+    return b"".join(_varint(b - a) for a, b in pairwise([0, *seqs]))
+
+
 def _varint(n: int) -> bytes:
     out = bytearray()
     while n > 127:
@@ -218,7 +224,7 @@ def _varint(n: int) -> bytes:
 
 
 def unpack_seqs(packed: bytes) -> list[int]:
-    """An entity row's memories, ascending."""
+    """What `pack_seqs` packed; an entity row's memories, ascending."""
     found, value, shift, last = [], 0, 0, 0
     for byte in packed:
         value |= (byte & 127) << shift

@@ -1,6 +1,7 @@
 """Accepting: one add's rows, lexical rows and job, written in one go."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,14 +9,21 @@ from hmem.errors import IdempotencyError, QueueFullError
 from hmem.protocols import Accept, Accepted, NewMemory, NewTurn
 from hmem.records import Skipped
 from hmem.stores import account as accounts
-from hmem.stores import jobs, sessions, streams
+from hmem.stores import holds, jobs, refs, sessions, streams
 from hmem.stores.account import Account
-from hmem.stores.keys import JOB, MEMORY, TURN, dedup_key, public_id
+from hmem.stores.keys import (
+    JOB,
+    MEMORY,
+    SEQ_MAX,
+    TURN,
+    dedup_key,
+    public_id,
+    row_id,
+)
 from hmem.stores.rowcodec import (
     INSERT_MEMORY,
     INSERT_TURN,
     memory_values,
-    row_id,
     turn_values,
 )
 
@@ -43,7 +51,7 @@ def accept(conn: sqlite3.Connection, user_id: str, add: Accept, room: Room) -> A
     turns, n_held = _new_turns(conn, account, label, add)
     first_turn = _insert_turns(conn, account, turns, add, label, job)
     items, results = _insert_items(conn, account, add)
-    results.skipped[:0] = [HELD] * n_held
+    results.skipped[:0] = [*add.skipped, *[HELD] * n_held]
     is_queued = add.queue and bool(turns or items)
     if is_queued and not jobs.reserve(conn, room.limit - room.elsewhere):
         raise QueueFullError(
@@ -52,6 +60,8 @@ def accept(conn: sqlite3.Connection, user_id: str, add: Accept, room: Room) -> A
         )
     rows = (first_turn, len(turns), items[0] if items else None, len(items))
     jobs.insert(conn, account, job, add, rows, results, session=label, queued=is_queued)
+    if is_queued:
+        holds.end_deferral(account)
     account.save(conn)
     return _accepted(account, job, add, rows, results, queued=is_queued)
 
@@ -153,9 +163,11 @@ def _insert_items(
     seqs: list[int] = []
     results = jobs.Results()
     for item in add.items:
-        twin = open_twin(conn, account, item, add.recorded_at)
+        dedup = dedup_key(account.uid, item.hash)
+        twin = open_twin(conn, account, dedup, add.recorded_at)
         if twin is not None:
-            results.skipped.append(Skipped(reason="duplicate", id=twin))
+            add_sources(conn, account, twin.key, item.source_ids)
+            results.skipped.append(Skipped(reason="duplicate", id=twin.id))
             continue
         scoped = replace(
             item,
@@ -168,21 +180,38 @@ def _insert_items(
     return seqs, results
 
 
+class Twin(NamedTuple):
+    """An open row that says the same: its key and its public id."""
+
+    key: int
+    id: str
+
+
 def open_twin(
-    conn: sqlite3.Connection, account: Account, new: NewMemory, now: int
-) -> str | None:
-    """The id of the user's open row with the same hash. A row that has expired or was
-    forgotten is not open: nobody would find it."""
-    for key, recorded_at, uuid, expires, forgotten in conn.execute(
-        "SELECT id, recorded_at, uuid, expires_at, forgotten_at FROM memories"
-        " WHERE dedup = ? AND valid_to IS NULL",
-        (dedup_key(account.uid, new.hash),),
-    ):
-        low, high = account.span
-        gone = forgotten is not None or (expires is not None and expires <= now)
-        if low <= key <= high and not gone:
-            return row_id(account.incarnation, MEMORY, key, recorded_at, uuid)
-    return None
+    conn: sqlite3.Connection, account: Account, dedup: int, now: int
+) -> Twin | None:
+    """The user's open row with the same hash. A row that has expired or was forgotten is
+    not open: nobody would find it."""
+    row = conn.execute(
+        "SELECT id, recorded_at, uuid FROM memories WHERE dedup = ?"
+        " AND valid_to IS NULL AND id BETWEEN ? AND ? AND forgotten_at IS NULL"
+        " AND (expires_at IS NULL OR expires_at > ?)",
+        (dedup, *account.span, now),
+    ).fetchone()
+    return Twin(row[0], row_id(account.incarnation, MEMORY, *row)) if row else None
+
+
+def add_sources(
+    conn: sqlite3.Connection, account: Account, key: int, ids: Sequence[str]
+) -> None:
+    """Add to a memory's sources those that it lacks. `account.generation` is the change's."""
+    if not ids:
+        return
+    held = conn.execute("SELECT sources FROM memories WHERE id = ?", (key,)).fetchone()
+    packed = refs.united(held[0], ids, account.incarnation)
+    if packed is not None:
+        conn.execute("UPDATE memories SET sources = ? WHERE id = ?", (packed, key))
+        streams.touch(conn, account, key & SEQ_MAX)
 
 
 def insert_memory(
