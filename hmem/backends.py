@@ -21,7 +21,7 @@ from hmem.errors import (
     MissingModelError,
     UnknownBackendError,
 )
-from hmem.protocols import Embedder, Store
+from hmem.protocols import LLM, Embedder, Store
 
 log = logging.getLogger("hmem.backends")
 
@@ -53,13 +53,20 @@ class Backend:
 
 
 REMOTE = Backend("openai", "hmem.embed.remote:from_config", "openai")
+REMOTE_LLM = Backend("openai", "hmem.chat.remote:from_config", "openai")
 EMBEDDERS: dict[str, Backend] = {}
+LLMS: dict[str, Backend] = {}
 STORES: dict[str, Backend] = {}
 
 
 def register_embedder(name: str, target: str, *, extra: str | None = None) -> None:
     """Make `Config(embed=name)` mean the Embedder that `target(config)` returns."""
     _register(EMBEDDERS, name, target, extra)
+
+
+def register_llm(name: str, target: str, *, extra: str | None = None) -> None:
+    """Make `Config(llm=name)` mean the LLM that `target(config)` returns."""
+    _register(LLMS, name, target, extra)
 
 
 def register_store(name: str, target: str, *, extra: str | None = None) -> None:
@@ -89,6 +96,19 @@ def make_embedder(config: Config) -> Embedder | None:
             f"the weights of {MINILM} are not in {wanted_folder()}: {HOW_TO_GET_IT}"
         )
     made: Embedder = EMBEDDERS.get(name, REMOTE).load()(config)
+    return made
+
+
+def make_llm(config: Config) -> LLM | None:
+    """The chat model that `config.llm` names; None without one, and for "none".
+
+    A name that is not registered is a model's, at an OpenAI-compatible endpoint. Imports:
+    call it in a thread. Raises ConfigError and its kinds.
+    """
+    name = config.llm
+    if name is None or name.strip() == "none":
+        return None
+    made: LLM = LLMS.get(name.strip(), REMOTE_LLM).load()(config)
     return made
 
 

@@ -1,0 +1,271 @@
+"""A chat model at an OpenAI-compatible endpoint."""
+
+import logging
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import openai
+
+from hmem.chat.envelope import read_reply
+from hmem.chat.faults import fault, filtered, quirk, retry_after
+from hmem.config import Config
+from hmem.errors import ClosedError, ConfigError, LLMError
+from hmem.protocols import Completion, Rung
+from hmem.records import Usage
+
+log = logging.getLogger("hmem.chat")
+
+OPENAI = "https://api.openai.com/v1"
+_CONNECT = 10.0
+_PROBE = 10.0
+_ATTEMPTS = 3
+"""A call's deadline, in timeouts of one attempt."""
+_PATIENCE = 8.0
+"""Seconds of a Retry-After up to which the SDK waits; a longer one is the caller's."""
+_RETRIES = "x-stainless-retry-count"
+_HEADERS = re.compile(
+    r"host|accept.*|connection|content-(?:type|length)|user-agent|authorization|"
+    r"idempotency-key|x-stainless-.*",
+    re.IGNORECASE,
+)
+_TITLE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+class RemoteLLM:
+    """A chat model behind `POST {base_url}/chat/completions`.
+
+    At most `parallel` requests are under way at once. A call is over after three times
+    `timeout`, whatever the endpoint does; cancelling it ends its request. Retries are the
+    SDK's own. Besides, a parameter that the endpoint refuses (temperature, max_tokens) is
+    left out or renamed, at most twice in the life of this object. Used from one event
+    loop. `aclose` when done.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 60.0,
+        max_retries: int = 2,
+        parallel: int = 8,
+    ) -> None:
+        """No base_url: OpenAI's own, which needs a key. Another one is used as it is, and
+        nothing is ever sent elsewhere. `timeout` is per attempt, in seconds. Raises
+        ConfigError."""
+        self.endpoint = _checked(base_url, api_key, model)
+        self.model = model
+        self._timeout = timeout
+        self._key = api_key or "none"
+        self._slots = anyio.CapacityLimiter(parallel)
+        self._running: set[anyio.CancelScope] = set()
+        self._closed = False
+        self._temperature = True
+        self._limit = "max_completion_tokens" if base_url is None else "max_tokens"
+        limits = openai.Timeout(timeout, connect=min(timeout, _CONNECT))
+        # The key and the address are always given, so that no other variables than ours
+        # are read for them.
+        self._client = openai.AsyncOpenAI(
+            base_url=self.endpoint,
+            api_key=self._key,
+            timeout=limits,
+            max_retries=max_retries,
+            http_client=openai.DefaultAsyncHttpxClient(
+                timeout=limits,
+                follow_redirects=False,
+                event_hooks={"request": [self._ours], "response": [_long_waits]},
+            ),
+        )
+
+    async def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        rung: Rung = "json_schema",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """Answer a chat. Raises LLMError and ClosedError."""
+        async with self._slot(self._timeout * _ATTEMPTS):
+            return await self._answer(messages, schema, rung, max_tokens, self._client)
+
+    async def probe(self) -> bool:
+        """Whether the endpoint answers: one small request, of 10 s at most. Raises
+        ClosedError."""
+        client = self._client.with_options(max_retries=0, timeout=_PROBE)
+        ping = [{"role": "user", "content": "ping"}]
+        try:
+            with anyio.fail_after(_PROBE):  # waiting for a slot included
+                async with self._slot(_PROBE):
+                    await self._answer(ping, None, "plain", 1, client)
+        except TimeoutError:
+            return False
+        except LLMError as e:
+            return e.why not in ("down", "busy", "setup")
+        return True
+
+    async def aclose(self) -> None:
+        """Close the connections; running calls raise ClosedError. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            for scope in self._running:
+                scope.cancel()
+            await self._client.close()
+
+    @asynccontextmanager
+    async def _slot(self, seconds: float) -> AsyncIterator[None]:
+        """One of `parallel` places, for at most so many seconds once it is had."""
+        async with self._slots:
+            if self._closed:
+                raise ClosedError("the chat model is closed")
+            with anyio.move_on_after(seconds) as scope:
+                self._running.add(scope)
+                try:
+                    yield
+                finally:
+                    self._running.discard(scope)
+            if scope.cancelled_caught:
+                if self._closed:
+                    raise ClosedError("the chat model was closed")
+                raise LLMError(f"the chat endpoint gave no answer in {seconds:g} s")
+
+    async def _answer(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        schema: Mapping[str, Any] | None,
+        rung: Rung,
+        max_tokens: int | None,
+        client: openai.AsyncOpenAI,
+    ) -> Completion:
+        """One answer, without what this endpoint will not take."""
+        while True:
+            sent = self._request(messages, schema, rung, max_tokens)
+            try:
+                raw = await client.chat.completions.with_raw_response.create(**sent)
+            except openai.APIStatusError as e:
+                if filtered(e):
+                    return Completion(content=None, finish="refused")
+                if not self._give_way(e, sent):
+                    error = fault(
+                        e, model=self.model, formatted="response_format" in sent
+                    )
+                    error.usage = Usage(retries=_retries(e))
+                    # Not chained: what the endpoint says may quote what was sent.
+                    raise error from None
+            except openai.APIConnectionError as e:
+                raise self._unreached(e) from e
+            else:
+                body = raw.http_response.content
+                return read_reply(body, retries=raw.retries_taken)
+
+    def _request(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        schema: Mapping[str, Any] | None,
+        rung: Rung,
+        max_tokens: int | None,
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self.model,
+            "messages": [
+                {name: _encodable(text) for name, text in message.items()}
+                for message in messages
+            ],
+        }
+        if self._temperature:
+            request["temperature"] = 0
+        if max_tokens is not None:
+            request[self._limit] = max_tokens
+        if schema is not None and rung == "json_object":
+            request["response_format"] = {"type": "json_object"}
+        if schema is not None and rung == "json_schema":
+            title = schema.get("title")
+            named = isinstance(title, str) and _TITLE.fullmatch(title)
+            form = {"name": title if named else "answer", "strict": True}
+            request["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {**form, "schema": dict(schema)},
+            }
+        return request
+
+    def _give_way(self, e: openai.APIStatusError, sent: Mapping[str, Any]) -> bool:
+        """Do without what the endpoint will not take, from now on."""
+        found = quirk(e, sent)
+        if found == "temperature":
+            self._temperature = False
+        elif found == "max_tokens":
+            self._limit = "max_completion_tokens"
+        else:
+            return False
+        log.info("the endpoint of %s does not take %s", self.model, found)
+        return True
+
+    def _unreached(self, e: openai.APIConnectionError) -> LLMError:
+        if isinstance(e, openai.APITimeoutError):
+            error = LLMError("the chat endpoint timed out")
+        else:
+            error = LLMError("the chat endpoint cannot be reached (HMEM_BASE_URL)")
+        error.usage = Usage(retries=_retries(e))
+        return error
+
+    async def _ours(self, request: Any) -> None:
+        """Send no header that a variable of the SDK's has put there."""
+        for name in [name for name in request.headers if not _HEADERS.fullmatch(name)]:
+            del request.headers[name]
+        request.headers["authorization"] = f"Bearer {self._key}"
+
+
+def from_config(config: Config) -> RemoteLLM:
+    """The chat model that the settings describe. Raises ConfigError."""
+    if config.llm is None or not config.llm.strip():
+        raise ConfigError("Config.llm (HMEM_LLM) must name a model")
+    return RemoteLLM(
+        config.llm.strip(),
+        base_url=config.base_url,
+        api_key=config.api_key,
+        timeout=config.llm_timeout,
+        parallel=config.llm_parallel,
+    )
+
+
+def _checked(base_url: str | None, api_key: str | None, model: str) -> str:
+    """The address to send to."""
+    if base_url is None:
+        if not api_key:
+            raise ConfigError(
+                f"the chat model {model!r} needs HMEM_API_KEY, or HMEM_BASE_URL for an "
+                "endpoint of your own"
+            )
+        return OPENAI
+    address = base_url.strip().rstrip("/")
+    try:
+        url = urlsplit(address)
+        sound = url.scheme in ("http", "https") and url.hostname and url.port != 0
+    except ValueError as e:
+        raise ConfigError("Config.base_url (HMEM_BASE_URL) is no address") from e
+    if not sound:
+        raise ConfigError(
+            "Config.base_url (HMEM_BASE_URL) must begin with http:// or https://"
+        )
+    return address
+
+
+async def _long_waits(response: Any) -> None:
+    """A long wait is not waited out in a slot: the caller is told how long it is."""
+    if response.is_error and (retry_after(response.headers) or 0.0) > _PATIENCE:
+        response.headers["x-should-retry"] = "false"
+
+
+def _retries(e: openai.APIError) -> int:
+    """How often the request of an error had been sent before."""
+    count = e.request.headers.get(_RETRIES, "0")
+    return int(count) if count.isdecimal() else 0
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
