@@ -198,7 +198,7 @@ def _ends(begin: Any, last: Any) -> tuple[str, str]:
         begin, last = begin[0], begin[1] if len(begin) == 2 else last
     begun, ended = _stamp(begin), _stamp(last)
     parts = _TO.split(begun)
-    if len(parts) == 2:
+    if len(parts) == 2 and begun.lower() not in _UNTOLD:
         begun, joined = parts
         if _SHORT_END.fullmatch(joined) and len(begun) > len(joined):
             joined = begun[: -len(joined)] + joined  # ISO 8601 lets the end leave out

@@ -23,13 +23,6 @@ from hmem.prompts import indented, one_line, section
 from hmem.protocols import TurnRow
 from hmem.times import from_micros, local
 
-MAX_INSTRUCTIONS = 4_000
-"""Characters of `Config.instructions`: some 1,000 tokens in every call."""
-MAX_LABELS = 32
-MAX_LABEL_CHARS = 64
-FACT_TOKENS = 130
-"""What one fact of a reply takes, with its quote and fields."""
-
 _MEMORY_CHARS = 400  # a memory or an earlier turn is context: its beginning will do
 _RECENT_CHARS = 600
 _PROFILE_CHARS = 2_000

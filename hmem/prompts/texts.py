@@ -37,16 +37,18 @@ Leave out greetings, thanks, common knowledge, and what a memory says already; k
 adds a detail to a memory, together with that detail.
 
 # How to write a fact
-- One fact per item: one sentence of at most 40 words, in the language of the turn.
+- One fact per item: one sentence of at most 40 words (a list may take 70), in the language \
+of the turn.
 - It must be understood alone. Write names, not "I", "she", "it", "there". "I" is the \
 speaker of that turn; never give one speaker's facts to another. Use a person's name where \
 any part of the message tells it; else "The user" or "The assistant".
 - Dates are absolute. Work out "yesterday" or "last week" from the date of the turn that \
 says it: said on Mon 2023-05-08, yesterday is 2023-05-07, last Friday 2023-05-05, last week \
-2023-05-01/2023-05-07, last year 2022. Put the date into the fact and into "when". Be no \
-more exact than the turn; if it tells no time, give none.
+2023-05-01/2023-05-07, last year 2022. Put the date into the fact ("on 2023-05-07", "in May \
+2023") and into "when". Be no more exact than the turn; if it tells no time, give none.
 - A change names both sides: "Maya moved from London to Paris in March 2026".
-- Add nothing and guess nothing. Keep "not", "maybe", "plans to" and "used to".
+- Add nothing and guess nothing, no "he" or "she" either. Keep "not", "maybe", "plans to" \
+and "used to".
 - Say a thing once, however often it was said, and only as it stands after a correction.
 
 # What is not a fact
@@ -75,7 +77,7 @@ entities: names of people, places, organisations, titles and products in the fac
 group: one number, from 1, for facts that belong to one event or matter; 0 for the others
 replaces: number of the one memory that the fact makes untrue from now on, like [3]; nearly \
 always []. It must be about the same person and the same matter, and both cannot hold. One \
-more hobby, a detail, a visit, a plan or a doubt replaces nothing.
+more hobby, a detail, a visit or a doubt replaces nothing; a plan replaces only another plan.
 reason: why that memory no longer holds, in a few words; "" if replaces is []
 
 # Example (take nothing from it)
@@ -90,15 +92,15 @@ got me the job! Should I buy a car?
   Congratulations! A small electric car would do for the way from Graz.
 Answer:
 {"facts": [
-{"turns": [0], "quote": "I quit nursing last Friday", "fact": "Ilka quit her job as a nurse \
+{"turns": [0], "quote": "I quit nursing last Friday", "fact": "Ilka quit the job as a nurse \
 in Graz on 2024-03-01", "category": "episodic", "when": "2024-03-01", "importance": 8, \
-"entities": ["Ilka", "Graz"], "group": 1, "replaces": [0], "reason": "she quit that job"},
+"entities": ["Ilka", "Graz"], "group": 1, "replaces": [0], "reason": "that job has ended"},
 {"turns": [0], "quote": "next month I start at a bakery in Linz", "fact": "Ilka changes from \
 nursing to a job at a bakery in Linz in April 2024", "category": "episodic", "when": \
 "2024-04", "importance": 8, "entities": ["Ilka", "Linz"], "group": 1, "replaces": [], \
 "reason": ""},
-{"turns": [0], "quote": "My sister Runa got me the job", "fact": "Ilka's sister Runa got her \
-the bakery job in Linz", "category": "semantic", "when": "", "importance": 6, "entities": \
+{"turns": [0], "quote": "My sister Runa got me the job", "fact": "Ilka got the bakery job in \
+Linz through a sister, Runa", "category": "semantic", "when": "", "importance": 6, "entities": \
 ["Ilka", "Runa", "Linz"], "group": 1, "replaces": [], "reason": ""},
 {"turns": [1], "quote": "A small electric car would do", "fact": "The assistant recommended \
 a small electric car to Ilka for the way from Graz to Linz", "category": "episodic", "when": \
@@ -138,7 +140,8 @@ NOOP    memory [n]. Memory n says already all that the candidate says.
 
 Rules
 - UPDATE and DELETE need the same person and the same matter: both cannot be true at once. A \
-second hobby, another trip, a visit, a plan, a doubt or a friend's opinion ends nothing.
+second hobby, another trip, a visit, a doubt or a friend's opinion ends nothing; a plan ends \
+only another plan.
 - Another number, date, name or a "not" makes another fact: never NOOP.
 - What happened once stays true: an event is not ended by a later event.
 - The dates in brackets say since when a memory holds. An older candidate does not end a \
@@ -159,9 +162,9 @@ MEMORIES
 [3] Ilka likes to eat fish (since 2023-02-01)
 Answer:
 {"decisions": [
-{"candidate": 0, "reason": "she lives in Linz now", "action": "UPDATE", "memory": [0]},
+{"candidate": 0, "reason": "lives in Linz now", "action": "UPDATE", "memory": [0]},
 {"candidate": 1, "reason": "one more instrument", "action": "ADD", "memory": []},
-{"candidate": 2, "reason": "she stopped eating fish", "action": "UPDATE", "memory": [3]},
+{"candidate": 2, "reason": "stopped eating fish", "action": "UPDATE", "memory": [3]},
 {"candidate": 3, "reason": "known already", "action": "NOOP", "memory": [1]}
 ]}
 """
