@@ -14,6 +14,11 @@ WorkerMode = Literal["inline", "off"]
 Mode = Literal["auto", "raw", "append", "reconcile"]
 EventSink = Callable[[str, Mapping[str, Any]], None]
 
+MAX_INSTRUCTIONS = 4_000
+"""Characters of `Config.instructions`, some 1,000 tokens."""
+MAX_CATEGORIES = 32
+MAX_CATEGORY_CHARS = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -97,8 +102,8 @@ class Config:
 
     def _check_words(self) -> None:
         """What is neither a number nor a choice."""
-        if not isinstance(self.categories, tuple):
-            raise ConfigError(f"{_named('categories')} must be a tuple of names")
+        _check_instructions(self.instructions)
+        _check_categories(self.categories)
         if not str(self.path).strip() or "\0" in str(self.path):
             raise ConfigError(f"{_named('path')} must name a folder")
         try:
@@ -168,6 +173,27 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "worker": get_args(WorkerMode),
     "mode": get_args(Mode),
 }
+
+
+def _check_instructions(text: object) -> None:
+    if not isinstance(text, str):
+        raise ConfigError(f"{_named('instructions')} must be a text")
+    if len(text) > MAX_INSTRUCTIONS:
+        limit = f"{MAX_INSTRUCTIONS} characters: they go into every call"
+        raise ConfigError(f"{_named('instructions')} must not exceed {limit}")
+
+
+def _check_categories(names: object) -> None:
+    where = _named("categories")
+    if not isinstance(names, tuple) or not all(isinstance(n, str) for n in names):
+        raise ConfigError(f"{where} must be a tuple of names")
+    if len(names) > MAX_CATEGORIES:
+        raise ConfigError(f"{where} must not hold more than {MAX_CATEGORIES} names")
+    if not all(n.strip() and len(n) <= MAX_CATEGORY_CHARS for n in names):
+        limit = f"1..{MAX_CATEGORY_CHARS} characters"
+        raise ConfigError(f"{where} must be names of {limit}")
+    if len({" ".join(n.casefold().split()) for n in names}) < len(names):
+        raise ConfigError(f"{where} holds a name twice")
 
 
 def _named(name: str) -> str:
