@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmem.backends import register_embedder, register_store
+    from hmem.backends import register_embedder, register_llm, register_store
     from hmem.config import Config
     from hmem.daemon import run_worker
     from hmem.errors import (
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         DiskFullError,
         EmbedderError,
         EmbeddingSpaceError,
+        ExtractionError,
         ForeignFolderError,
         ForkedError,
         HmemError,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         InputError,
         InputTypeError,
         LifecycleError,
+        LLMError,
         MissingExtraError,
         MissingModelError,
         ModelError,
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
         NotOpenError,
         QueueFullError,
         ReadOnlyStoreError,
+        RefusedError,
         ScopeError,
         StoreBusyError,
         StoreError,
         TextTooLongError,
+        TruncatedError,
         UnknownBackendError,
         WrongLoopError,
     )
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
         Hit,
         MemoryRecord,
         Page,
+        Preview,
         SearchResult,
         Skipped,
         Usage,
@@ -61,18 +66,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ERRORS = (
-    *("BadTimeError", "BadVectorError", "CapacityError", "ClosedError", "ConfigError"),
-    *("DamagedStoreError", "DeadlineError", "DiskFullError", "EmbedderError"),
-    *("EmbeddingSpaceError", "ForeignFolderError", "ForkedError", "HmemError"),
-    *("IdempotencyError", "InputError", "InputTypeError", "LifecycleError"),
+    *("BadTimeError", "BadVectorError", "CapacityError", "ClosedError"),
+    *("ConfigError", "DamagedStoreError", "DeadlineError", "DiskFullError"),
+    *("EmbedderError", "EmbeddingSpaceError", "ExtractionError"),
+    *("ForeignFolderError", "ForkedError", "HmemError", "IdempotencyError"),
+    *("InputError", "InputTypeError", "LLMError", "LifecycleError"),
     *("MissingExtraError", "MissingModelError", "ModelError", "NetworkFolderError"),
     *("NewerFormatError", "NotOpenError", "QueueFullError", "ReadOnlyStoreError"),
-    *("ScopeError", "StoreBusyError", "StoreError", "TextTooLongError"),
-    *("UnknownBackendError", "WrongLoopError"),
+    *("RefusedError", "ScopeError", "StoreBusyError", "StoreError"),
+    *("TextTooLongError", "TruncatedError", "UnknownBackendError", "WrongLoopError"),
 )
 _RECORDS = (
     *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "MemoryRecord"),
-    *("Page", "SearchResult", "Skipped", "Usage"),
+    *("Page", "Preview", "SearchResult", "Skipped", "Usage"),
 )
 # Resolved when first used: `import hmem` costs milliseconds and loads neither numpy nor
 # any extra.
@@ -87,6 +93,7 @@ _HOMES = {
     "SyncReceipt": "hmem.sync",
     "SyncScoped": "hmem.sync",
     "register_embedder": "hmem.backends",
+    "register_llm": "hmem.backends",
     "register_store": "hmem.backends",
     "run_worker": "hmem.daemon",
 }
@@ -108,6 +115,7 @@ __all__ = [
     "EmbeddingSpaceError",
     "Episode",
     "Erased",
+    "ExtractionError",
     "ForeignFolderError",
     "ForkedError",
     "HistoryEvent",
@@ -116,6 +124,7 @@ __all__ = [
     "IdempotencyError",
     "InputError",
     "InputTypeError",
+    "LLMError",
     "LifecycleError",
     "Memory",
     "MemoryRecord",
@@ -126,9 +135,11 @@ __all__ = [
     "NewerFormatError",
     "NotOpenError",
     "Page",
+    "Preview",
     "QueueFullError",
     "ReadOnlyStoreError",
     "Receipt",
+    "RefusedError",
     "ScopeError",
     "Scoped",
     "SearchResult",
@@ -138,11 +149,13 @@ __all__ = [
     "SyncReceipt",
     "SyncScoped",
     "TextTooLongError",
+    "TruncatedError",
     "UnknownBackendError",
     "Usage",
     "WrongLoopError",
     "__version__",
     "register_embedder",
+    "register_llm",
     "register_store",
     "run_worker",
 ]

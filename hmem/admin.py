@@ -26,11 +26,15 @@ class Admin:
         self._views = views
 
     async def stats(self) -> dict[str, Any]:
-        """Counts over all users: the store's, and `embedder`, `space`, `worker`, `views`."""
+        """Counts over all users: the store's, and `embedder`, `llm`, `space`, `worker`,
+        `views`; `models`: what this process has asked of the chat model, by purpose:
+        calls, tokens, retries, milliseconds, failures, the forms of JSON, the cost."""
         with self._call():
             stats = dict(await self._parts.store.stats())
             space, embedder = self._parts.space, self._parts.embedder
             stats["embedder"] = None if embedder is None else embedder.model
+            stats["llm"] = None if self._parts.llm is None else self._parts.llm.model
+            stats["models"] = self._parts.meter.snapshot()
             stats["space"] = (
                 None if space is None else {"model": space.model, "dim": space.dim}
             )
@@ -46,6 +50,10 @@ class Admin:
             worker = self._worker
             if worker is not None and worker.breaker.is_open:
                 problems.append("the embedder is down; jobs wait")
+            if worker is not None and worker.model_down:
+                problems.append(
+                    f"the chat model is down; extraction waits: {worker.model_down}"
+                )
             if worker is not None and worker.halted is not None:
                 problems.append(str(worker.halted))
             return {**health, "ok": not problems, "problems": problems}

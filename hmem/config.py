@@ -12,6 +12,7 @@ from hmem.errors import ConfigError
 Durability = Literal["full", "normal"]
 WorkerMode = Literal["inline", "off"]
 Mode = Literal["auto", "raw", "append", "reconcile"]
+Guard = Literal["off", "redact", "refuse"]
 EventSink = Callable[[str, Mapping[str, Any]], None]
 
 MAX_INSTRUCTIONS = 4_000
@@ -60,6 +61,11 @@ class Config:
     extract_after_idle: float = 20.0
     extract_after_tokens: int = 2_000
     extract_input_tokens: int = 4_000
+    profile: bool = False
+
+    # privacy: what is done before anything is stored
+    secrets: Guard = "redact"
+    pii: Guard = "off"
 
     # vectors
     stored: str = "int8"
@@ -172,6 +178,8 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "durability": get_args(Durability),
     "worker": get_args(WorkerMode),
     "mode": get_args(Mode),
+    "secrets": get_args(Guard),
+    "pii": get_args(Guard),
 }
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import anyio
 
-from hmem import extract, prompts
+from hmem import extract
 from hmem.chat.ladder import Answer, Ladder, Schema
 from hmem.chat.peel import value_of
 from hmem.config import Config
@@ -43,11 +43,11 @@ from hmem.records import Skipped, Usage
 from hmem.setbacks import Lost, ModelDown, Retry
 from hmem.times import from_micros, to_micros
 
-MAX_REPLY_TOKENS = 4_000
+_FACT_TOKENS = 130
+"""Of a reply, for each fact it may have: text, quote, fields."""
 NEAR = 0.95
 """Cosine from which two facts may be one [design, section 6]."""
 _WAITS = frozenset(("down", "busy", "setup", "waiting"))
-_SCHEMA = Schema("facts", prompts.PROMPT_VERSION, prompts.SCHEMA)
 
 
 @dataclass(slots=True)
@@ -82,6 +82,7 @@ class Distiller:
         self._intake = intake
         self._embedding = embedding
         self._clock = clock
+        self._schema = Schema("facts", extract.version(config), extract.schema(config))
 
     async def distil(
         self, claim: Claim, jobs: Sequence[ClaimedJob], *, last: bool
@@ -233,10 +234,10 @@ class Distiller:
     async def _ask(self, talk: Talk) -> Answer[Extracted]:
         return await self._ladder.ask(
             extract.messages(talk, self._config),
-            schema=_SCHEMA,
+            schema=self._schema,
             read=lambda value: extract.read(value, talk, self._config),
             purpose="extract",
-            max_tokens=MAX_REPLY_TOKENS,
+            max_tokens=_FACT_TOKENS * extract.most_facts(len(talk.turns)),
         )
 
     async def _write(self, claim: Claim, notes: Notes, ops: Sequence[Op]) -> None:
@@ -334,7 +335,7 @@ class Distiller:
         return replace(
             made,
             entities=tuple(dict.fromkeys((*one.entities, *made.entities))),
-            prompt_version=prompts.PROMPT_VERSION,
+            prompt_version=self._schema.version,
         )
 
 

@@ -4,15 +4,16 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from hmem.backends import make_embedder, make_store
+from hmem.backends import make_embedder, make_llm, make_store
 from hmem.breaker import Pause
 from hmem.budget import warm
+from hmem.chat.ladder import Ladder
 from hmem.config import Config
+from hmem.distil import Distiller
 from hmem.embedding import Embedding, other_space
 from hmem.errors import (
     ConfigError,
@@ -22,8 +23,10 @@ from hmem.errors import (
 )
 from hmem.events import Events
 from hmem.ingest import Intake
+from hmem.meter import Meter
 from hmem.process import Processor
 from hmem.protocols import LLM, Clock, Embedder, Space, Store
+from hmem.recall import Recall
 from hmem.retrieve import Retriever
 from hmem.vectors import codec, index
 
@@ -50,7 +53,7 @@ class Parts:
     owned: tuple[Embedder | LLM, ...] = ()
     llm: LLM | None = None
     extracts: bool = False
-    meter: Any = None
+    meter: Meter = field(default_factory=Meter)
     _looked: float = field(default=0.0)
 
     @classmethod
@@ -85,8 +88,6 @@ class Parts:
             self.embedder = await anyio.to_thread.run_sync(make_embedder, config)
             self.owned += () if self.embedder is None else (self.embedder,)
         if self.llm is None and config.llm is not None and config.mode != "raw":
-            from hmem.backends import make_llm
-
             self.llm = await anyio.to_thread.run_sync(make_llm, config)
             self.owned += () if self.llm is None else (self.llm,)
         if config.mode == "auto":
@@ -116,18 +117,15 @@ class Parts:
         embedding = Embedding(
             config, store=self.store, embedder=self.embedder, on_space=on_space
         )
+        recall = Recall(retriever)
         if self.llm is None or config.mode == "raw":
             return Processor(
                 config,
                 store=self.store,
                 embedding=embedding,
                 clock=clock,
+                recall=recall,
             )
-        from hmem.chat.ladder import Ladder
-        from hmem.distil import Distiller
-        from hmem.recall import Recall
-
-        recall = Recall(retriever)
         llm = self.llm
         ladder = Ladder(
             llm,

@@ -13,15 +13,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import anyio
 
 from hmem.breaker import Pause
 from hmem.budget import upper_bound
 from hmem.config import Config
+from hmem.distil import Distilled, Distiller
 from hmem.embedding import Embedding, Passage, Work
 from hmem.errors import ConfigError, EmbedderError
+from hmem.extract import Talk
 from hmem.ingest import fact_texts, turn_texts
 from hmem.notes import Notes
 from hmem.protocols import (
@@ -34,15 +36,11 @@ from hmem.protocols import (
     TurnRow,
     WritePlan,
 )
+from hmem.recall import Recall
+from hmem.reconcile import Decision
 from hmem.records import Usage
 from hmem.setbacks import Lost, ModelDown, Outage, Retry
 from hmem.times import to_micros
-
-if TYPE_CHECKING:
-    from hmem.distil import Distilled, Distiller
-    from hmem.extract import Talk
-    from hmem.recall import Recall
-    from hmem.reconcile import Decision
 
 STILL_TRUE = "the turns and facts are stored and searchable by words"
 _RAW = "the turns are stored and searchable as they were said"
@@ -71,8 +69,8 @@ class Processor:
         store: Store,
         embedding: Embedding,
         clock: Clock,
-        recall: "Recall | None" = None,
-        distiller: "Distiller | None" = None,
+        recall: Recall | None = None,
+        distiller: Distiller | None = None,
         pause: Pause | None = None,
     ) -> None:
         self._config = config
@@ -128,7 +126,7 @@ class Processor:
 
     async def preview(
         self, user_id: str, turns: Sequence[TurnRow]
-    ) -> "list[tuple[Talk, Decision]]":
+    ) -> list[tuple[Talk, Decision]]:
         """What would be decided about turns that are not stored. Raises ConfigError,
         LLMError, EmbedderError."""
         if self._distiller is None:
@@ -252,7 +250,7 @@ class Processor:
 
     def _verdict(
         self,
-        made: "Distilled",
+        made: Distilled,
         group: Sequence[ClaimedJob],
         usage: Usage,
         missing: str,

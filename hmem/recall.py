@@ -15,6 +15,7 @@ from hmem.scoring import Weights
 from hmem.text import query_tokens
 from hmem.times import from_micros
 from hmem.views import View
+from hmem.views.table import FOREVER
 
 SIMILAR = 10
 """Memories shown to the model; each costs some 25 tokens."""
@@ -69,11 +70,16 @@ class Recall:
         *,
         now: int,
     ) -> tuple[Shown, ...]:
-        """The open facts that resemble what was said, best first. `vectors` are those of
-        turns (by sequence) that are not stored; the others' are read back."""
+        """The open facts that resemble what was said most, all of them while they are few;
+        in the order they were stored, so that the same ones make the same prompt.
+        `vectors` are those of turns (by sequence) that are not stored; the others' are
+        read back."""
         longest = sorted(turns, key=lambda turn: -len(turn.text))[:_MOST_QUERIES]
 
         def look(view: View) -> tuple[Shown, ...]:
+            few = _few(view)
+            if few is not None:
+                return tuple(_shown(view.facts.rows[at]) for at in few)
             best: dict[int, float] = {}
             for turn in longest:
                 vector = vectors.get(turn.seq)
@@ -81,7 +87,7 @@ class Recall:
                 for found in rank(view, _ask(turn, now), vector, Weights()):
                     best[found.at] = max(best.get(found.at, 0.0), found.score)
             top = sorted(best, key=lambda at: (-best[at], at))[:SIMILAR]
-            return tuple(_shown(view.facts.rows[at]) for at in top)
+            return tuple(_shown(view.facts.rows[at]) for at in sorted(top))
 
         return await self._views.read(user_id, look) or ()
 
@@ -97,6 +103,14 @@ class Recall:
         if any(v is not None for v in vectors):
             found = await self._views.read(user_id, look)
         return found or [[] for _ in vectors]
+
+
+def _few(view: View) -> list[int] | None:
+    """The open facts if they can all be shown."""
+    times = view.facts.times
+    held = times["valid_to"].view == FOREVER
+    held &= times["forgotten_at"].view == FOREVER
+    return np.flatnonzero(held).tolist() if held.sum() <= SIMILAR else None
 
 
 def _docs(view: View, seqs: Sequence[int]) -> NDArray[np.int64]:
@@ -130,7 +144,8 @@ def _vector(view: View, turn: TurnRow) -> Matrix | None:
     docs = _docs(view, [turn.seq])[:1]
     if scan is None or not len(docs) or len(view.turns.without_vector(docs)):
         return None
-    return scan.vectors(docs.astype(np.uint64))[0]
+    vector: Matrix = scan.vectors(docs.astype(np.uint64))[0]
+    return vector
 
 
 def _near(view: View, vector: Matrix, least: float) -> list[Near]:

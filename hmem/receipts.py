@@ -9,7 +9,7 @@ import anyio
 from hmem.errors import InputError
 from hmem.inputs.deadline import deadline
 from hmem.protocols import Job
-from hmem.records import AddResult, JobStatus, Skipped
+from hmem.records import AddResult, JobStatus
 
 FINAL: frozenset[JobStatus] = frozenset(("done", "partial", "dead"))
 _FIRST_POLL, _SLOWEST_POLL = 0.05, 1.0
@@ -78,7 +78,6 @@ class Receipt:
         "_check",
         "_job",
         "_jobs",
-        "_read_skips",
         "_result",
         "id",
         "user_id",
@@ -94,7 +93,6 @@ class Receipt:
         check: Callable[[], None] = lambda: None,
         known: Job | None = None,
         result: AddResult | None = None,
-        skipped: tuple[Skipped, ...] = (),
     ) -> None:
         self.id = job_id
         self.user_id = user_id
@@ -102,7 +100,6 @@ class Receipt:
         self._bell = bell
         self._check = check
         self._job = known
-        self._read_skips = skipped
         self._result = result
 
     @property
@@ -122,7 +119,7 @@ class Receipt:
         """The result, where the job was seen to have ended. Looks nowhere, so that it can
         be had after the memory was closed and without a loop."""
         if self._result is None and self._job is not None and self.done:
-            self._result = result_of(self._job, self._read_skips)
+            self._result = result_of(self._job)
         return self._result
 
     async def refresh(self) -> JobStatus:
@@ -165,14 +162,14 @@ class Receipt:
         return result
 
 
-def result_of(job: Job, skipped: tuple[Skipped, ...] = ()) -> AddResult:
+def result_of(job: Job) -> AddResult:
     """A job's end as its caller sees it."""
     return AddResult(
         status=job.status,
         turns=job.turns,
         added=job.added,
         superseded=job.superseded,
-        skipped=skipped + job.skipped,
+        skipped=job.skipped,
         usage=job.usage,
         reason=job.reason,
     )

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from hmem.extract import Candidate, Talk
 from hmem.protocols import MemoryRow
+from hmem.text import content_hash
 
 Action = Literal["add", "supersede", "cite", "close", "drop"]
 
@@ -38,8 +39,17 @@ def decide(
 ) -> list[Decision]:
     """Append mode: facts are added, and may name what they supersede."""
     found: list[Decision] = []
-    for candidate, _ in zip(candidates, near, strict=True):
+    for candidate, close in zip(candidates, near, strict=True):
         target = candidate.supersedes
+        same = content_hash(candidate.text)
+        twin = next((one.row.id for one in close if one.row.hash == same), None)
+        if twin is not None:
+            found.append(
+                Decision(
+                    candidate=candidate, action="cite", target=twin, reason="duplicate"
+                )
+            )
+            continue
         found.append(
             Decision(
                 candidate=candidate,

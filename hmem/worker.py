@@ -71,13 +71,14 @@ class Worker:
     @property
     def stuck(self) -> bool:
         """Whether waiting for it is pointless for now."""
-        down = self.breaker.is_open or self._store_failures > 0 or self.model_down
+        down = self.breaker.is_open or self._store_failures > 0
         return down or self.halted is not None or self._stopping
 
     @property
-    def model_down(self) -> bool:
-        """Whether extraction waits for the chat model; turns are embedded all the same."""
-        return bool(self._processor.down)
+    def model_down(self) -> str:
+        """Why extraction waits for the chat model, "" while it does not; turns are
+        embedded all the same."""
+        return self._processor.down
 
     @property
     def busy(self) -> bool:

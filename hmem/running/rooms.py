@@ -5,7 +5,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -14,19 +13,17 @@ from hmem.config import Config
 from hmem.editing import Editor, read_row_id
 from hmem.errors import InputError, LifecycleError, StoreError
 from hmem.events import Events
+from hmem.extract import Talk
 from hmem.ingest import UNSAVED, Call, Intake
 from hmem.parts import Parts
 from hmem.protocols import LLM, Accepted, Clock, Embedder, Space, Store
 from hmem.queries import RememberedQueries
 from hmem.receipts import FINAL, Bell, Receipt
+from hmem.reconcile import Decision
 from hmem.records import AddResult, Erased, Preview, Skipped
 from hmem.retrieve import Lacking, Retriever
 from hmem.running.lifecycle import Life
 from hmem.worker import Worker
-
-if TYPE_CHECKING:
-    from hmem.extract import Talk
-    from hmem.reconcile import Decision
 
 log = logging.getLogger("hmem.memory")
 _HURRY = 0.05
@@ -123,7 +120,7 @@ class Rooms:
             call, queue=self.parts.queues, extract=self.parts.extracts, skipped=skipped
         )
         accepted = await self.parts.store.accept(call.scope.user_id, accept)
-        return await self._accepted(call.scope.user_id, accepted, skipped)
+        return await self._accepted(call.scope.user_id, accepted)
 
     async def preview(self, call: Call) -> list[Preview]:
         """What accepting a call would make of it."""
@@ -133,9 +130,7 @@ class Rooms:
         decided = await self.processor.preview(call.scope.user_id, turns)
         return [_preview(talk, decision) for talk, decision in decided]
 
-    async def _accepted(
-        self, user_id: str, accepted: Accepted, skipped: tuple[Skipped, ...]
-    ) -> Receipt:
+    async def _accepted(self, user_id: str, accepted: Accepted) -> Receipt:
         if not accepted.created:
             receipt = self.receipt(accepted.job_id, user_id)
             await receipt.refresh()
@@ -143,12 +138,12 @@ class Rooms:
         self.events("accepted", job_id=accepted.job_id, user_id=user_id)
         if accepted.status not in FINAL:
             self.bell.expect(accepted.job_id, user_id)
-            return self.receipt(accepted.job_id, user_id, skipped=skipped)
+            return self.receipt(accepted.job_id, user_id)
         result = AddResult(
             status=accepted.status,
             turns=accepted.turns,
             added=accepted.added,
-            skipped=skipped + accepted.skipped,
+            skipped=accepted.skipped,
         )
         return self.receipt(accepted.job_id, user_id, result=result)
 
@@ -158,7 +153,6 @@ class Rooms:
         user_id: str,
         *,
         result: AddResult | None = None,
-        skipped: tuple[Skipped, ...] = (),
         check: Callable[[], None] | None = None,
     ) -> Receipt:
         """A receipt on this store; its waits end when the memory is closed."""
@@ -169,7 +163,6 @@ class Rooms:
             bell=self.bell,
             check=check or self._life.check,
             result=result,
-            skipped=skipped,
         )
 
     async def find_receipt(self, job_id: str, user_id: str) -> Receipt:
@@ -299,7 +292,7 @@ class Rooms:
             await asyncio.wait([self._task])
 
 
-def _preview(talk: "Talk", one: "Decision") -> Preview:
+def _preview(talk: Talk, one: Decision) -> Preview:
     fact = one.candidate
     return Preview(
         text=fact.text,
@@ -320,7 +313,7 @@ def _preview(talk: "Talk", one: "Decision") -> Preview:
 
 async def _watch(worker: Worker, scope: anyio.CancelScope) -> None:
     """Stop waiting when the worker gets nowhere."""
-    while not worker.stuck:  # noqa: ASYNC110  # many causes, and seconds at most
+    while not (worker.stuck or worker.model_down):  # noqa: ASYNC110  # many causes, and seconds at most
         await anyio.sleep(0.02)
     scope.cancel()
 
