@@ -17,6 +17,7 @@ a reference or a date that is wrong    left out and counted, the fact is kept
 facts beyond `most_facts`              dropped and counted
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -53,6 +54,7 @@ _NOTHING = frozenset(
         "no new information",
     )
 )
+_WORD = re.compile(r"\w+")
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 
 
@@ -213,13 +215,11 @@ class _Reading:
         return None
 
     def _copied(self, plain: str) -> bool:
-        """Whether it names a person of the example whom the talk does not know."""
-        named = EXAMPLE_NAMES.intersection(plain.replace("'s", "").split())
-        if not named:
-            return False
-        if self._said is None:
+        """Whether it has a name of the example's that the talk does not know."""
+        named = EXAMPLE_NAMES.intersection(_WORD.findall(plain))
+        if named and self._said is None:
             self._said = normalise(" ".join(_all_text(self.talk)))
-        return not any(name in self._said for name in named)
+        return any(name not in (self._said or "") for name in named)
 
     # ------------------------------------------------------------------- the fact
 

@@ -109,9 +109,9 @@ a small electric car to Ilka for the way from Graz to Linz", "category": "episod
 ]}
 """
 
-EXAMPLE_NAMES = frozenset(("ilka", "runa"))
-"""The people of the example. Small models copy from examples: a fact that names one of them
-although the talk does not is dropped."""
+EXAMPLE_NAMES = frozenset(("ilka", "runa", "graz", "linz"))
+"""The names in the examples. Small models copy from examples: a fact with one of them that
+the talk does not know is dropped."""
 
 OWN_RULES = """
 # Rules of this application
