@@ -284,7 +284,7 @@ class TestDamage:
         cassette = Cassette(path)
         with caplog.at_level(logging.WARNING, "hmem.replay"):
             assert len(cassette) == 1
-        assert "1 entries were cut off" in caplog.text
+        assert "entries cut off, which are not used: 1" in caplog.text
         assert path.read_bytes() != good, "reading changes nothing"
         cassette.record(chat("e", said("f")))
         assert path.read_bytes().startswith(good)

@@ -197,7 +197,7 @@ class Cassette:
         cut = reader.cut + (os.fstat(file.fileno()).st_size > reader.end)
         reader.cut = 0
         if cut:
-            log.warning("%s: %d entries were cut off and are not used", self.path, cut)
+            log.warning("%s: entries cut off, which are not used: %d", self.path, cut)
 
 
 @contextlib.contextmanager

@@ -202,9 +202,8 @@ async def _reply(llm: LLM, line: Line) -> str | None:
 
 
 def _mend(answers: Path) -> set[str]:
-    """Make an end of a file of answers that breaks off, and return the keys it holds."""
-    if not answers.exists():
-        return set()
+    """Make the file of answers, or an end of one that breaks off; the keys it holds."""
+    _append(answers, "")
     lines, cut = read_lines(answers)
     if cut:
         whole = answers.read_bytes()
