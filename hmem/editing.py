@@ -1,9 +1,9 @@
 """Changing single facts by id: close, replace, tell the history. Each names its user;
 another user's id is an unknown id."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import anyio
 import numpy as np
@@ -22,6 +22,7 @@ from hmem.protocols import (
     CloseMemory,
     MemoryRow,
     NewMemory,
+    Note,
     Op,
     Outcome,
     Space,
@@ -132,8 +133,11 @@ class Editor:
         return memory_record(user_id, found)
 
     async def history(self, user_id: str, row_id: object) -> list[HistoryEvent]:
-        """What happened to a fact and to those it replaced or was replaced by."""
-        return events_of(await self._store.chain(user_id, read_row_id(row_id)))
+        """What happened to a fact and to those it replaced or was replaced by, and why."""
+        name = read_row_id(row_id)
+        # The notes first: of what happens meanwhile at most the reason is missing.
+        notes = await self._store.notes(user_id, name)
+        return events_of(await self._store.chain(user_id, name), notes)
 
     async def _merge(
         self, user_id: str, row: MemoryRow, same: Outcome, now: int
@@ -200,39 +204,69 @@ def read_row_id(value: object) -> str:
     return value.encode("utf-8", "replace").decode().replace("\0", "?")[:128]
 
 
-def events_of(chain: Sequence[MemoryRow]) -> list[HistoryEvent]:
-    """The events that a chain's rows tell, in the order they were recorded.
+class _Told(NamedTuple):
+    """One event of a row. `at` in micros."""
+
+    event: Literal["ADD", "SUPERSEDE", "CLOSE", "REINSTATE", "CITE", "FORGET"]
+    at: int
+    by: str | None = None
+    reason: str | None = None
+
+
+def events_of(
+    chain: Sequence[MemoryRow], notes: Sequence[Note] = ()
+) -> list[HistoryEvent]:
+    """The events that a chain's rows and the journal's notes tell, in the order they were
+    recorded.
 
     A clock that was set back does not turn that order round: nothing is told before the
     row that it happens to, nor before what was stored earlier.
     """
     stored = _never_back(chain)
+    noted: dict[str, list[Note]] = {}
+    for note in notes:
+        noted.setdefault(note.id, []).append(note)
     found: list[tuple[int, int, HistoryEvent]] = []
-
-    def note(
-        row: MemoryRow,
-        event: Literal["ADD", "SUPERSEDE", "CLOSE", "FORGET"],
-        at: int | None,
-        rank: int,
-        by: str | None = None,
-    ) -> None:
-        if at is not None:
-            made = HistoryEvent(
-                event=event, id=row.id, at=from_micros(at), text=row.text, by=by
-            )
-            found.append(
-                (max(at, stored[row.id], stored.get(by or "", at)), rank, made)
-            )
-
     for n, row in enumerate(chain):
-        note(row, "ADD", row.recorded_at, 2 * n)
-        closed = row.closed_recorded_at
-        if row.superseded_by is not None:
-            note(row, "SUPERSEDE", closed, 2 * n + 1, row.superseded_by)
-        else:
-            note(row, "CLOSE", closed, 2 * n + 1)
-        note(row, "FORGET", row.forgotten_at, 2 * n + 1)
+        key = 0
+        for told in _events(row, noted.get(row.id, [])):
+            at = max(told.at, stored[row.id], stored.get(told.by or "", told.at))
+            # Forgetting is no part of the order of opening and closing.
+            key = max(key, at) if told.event != "FORGET" else at
+            made = HistoryEvent(
+                event=told.event,
+                id=row.id,
+                at=from_micros(told.at),
+                text=row.text,
+                by=told.by,
+                reason=told.reason,
+            )
+            found.append((key, 2 * n + (told.event != "ADD"), made))
     return [event for _, _, event in sorted(found, key=lambda entry: entry[:2])]
+
+
+def _events(row: MemoryRow, notes: Sequence[Note]) -> Iterator[_Told]:
+    """A row's events, each after those that it follows from."""
+    yield _Told("ADD", row.recorded_at)
+    for note in notes:
+        yield _Told(note.event, note.at, note.by, note.reason)
+    closed = row.closed_recorded_at
+    if closed is not None and not _is_noted(row, notes):
+        event: Literal["SUPERSEDE", "CLOSE"]
+        event = "CLOSE" if row.superseded_by is None else "SUPERSEDE"
+        yield _Told(event, closed, row.superseded_by)
+    if row.forgotten_at is not None:
+        yield _Told("FORGET", row.forgotten_at)
+
+
+def _is_noted(row: MemoryRow, notes: Sequence[Note]) -> bool:
+    """Whether the journal tells how the row is closed now: since it was last opened."""
+    for note in reversed(notes):
+        if note.event == "REINSTATE":
+            return False
+        if note.event != "CITE" and row.superseded_by in (None, note.by):
+            return True
+    return False
 
 
 def _never_back(chain: Sequence[MemoryRow]) -> dict[str, int]:

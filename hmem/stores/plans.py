@@ -172,20 +172,22 @@ def _blame(work: Work, op: AddMemory) -> Results:
 def _link(work: Work, outcomes: Sequence[Outcome]) -> None:
     """Link the rows that were added to those that the plan's operations name."""
     ops = work.plan.ops
-    for op, outcome in zip(ops, outcomes, strict=True):
-        if not isinstance(op, AddMemory) or outcome.status == "duplicate":
+    if not any(isinstance(op, AddMemory) and op.links for op in ops):
+        return
+    keys = {
+        n: key
+        for n, (op, outcome) in enumerate(zip(ops, outcomes, strict=True))
+        if isinstance(op, AddMemory) and (key := _key(work, outcome.id)) is not None
+    }
+    for n, own in keys.items():
+        op = ops[n]
+        if not isinstance(op, AddMemory) or outcomes[n].status == "duplicate":
             continue
-        own = _key(work, outcome.id) if op.links else None
-        others = {
-            _key(work, outcomes[n].id)
-            for n in op.links
-            if 0 <= n < len(ops) and isinstance(ops[n], AddMemory)
-        }
-        seqs = {key & SEQ_MAX for key in others - {own} if key is not None}
-        if own is not None and seqs:
+        others = {keys[other] & SEQ_MAX for other in op.links if other in keys}
+        if others := others - {own & SEQ_MAX}:
             work.conn.execute(
                 "UPDATE memories SET links = ? WHERE id = ?",
-                (refs.pack_links(seqs), own),
+                (refs.pack_links(others), own),
             )
 
 

@@ -10,7 +10,7 @@ from hmem.records import Kind
 from hmem.stores import account as accounts
 from hmem.stores import chains, jobs, journal, streams
 from hmem.stores.account import Account
-from hmem.stores.keys import JOB, MEMORY, TURN, decode, pack
+from hmem.stores.keys import JOB, MEMORY, TURN, decode, pack, row_id
 from hmem.stores.rowcodec import (
     SELECT_MEMORIES,
     SELECT_TURNS,
@@ -147,8 +147,11 @@ def memory_key(conn: sqlite3.Connection, account: Account, name: str) -> int | N
     kind, key = _locate(conn, account, name)
     if kind != MEMORY:
         return None
-    found = conn.execute(SELECT_MEMORIES, (key, key)).fetchall()
-    return key if found and read_memories(conn, account, found)[0].id == name else None
+    row = conn.execute(
+        "SELECT recorded_at, uuid FROM memories WHERE id = ?", (key,)
+    ).fetchone()
+    named = row is not None and row_id(account.incarnation, MEMORY, key, *row) == name
+    return key if named else None
 
 
 def page(

@@ -26,12 +26,16 @@ from hmem.protocols import Store  # noqa: E402 - after the line above, or it is 
 from hmem.testing.store.accepting import AcceptTests  # noqa: E402
 from hmem.testing.store.applying import ApplyTests  # noqa: E402
 from hmem.testing.store.believing import BelievingTests  # noqa: E402
+from hmem.testing.store.citing import CiteTests, LinkTests  # noqa: E402
 from hmem.testing.store.crossing import CrossingTests  # noqa: E402
+from hmem.testing.store.deferring import DeferTests, SubsetTests  # noqa: E402
 from hmem.testing.store.ending import EraseTests, HouseTests, SpaceTests  # noqa: E402
 from hmem.testing.store.machine import HistoryTests  # noqa: E402
+from hmem.testing.store.profiling import ProfileTests  # noqa: E402
 from hmem.testing.store.queueing import ClaimTests  # noqa: E402
 from hmem.testing.store.reading import DeltaTests, RowTests  # noqa: E402
 from hmem.testing.store.receiving import JobTests  # noqa: E402
+from hmem.testing.store.reinstating import NoteTests, ReinstateTests  # noqa: E402
 from hmem.testing.store.resending import ResendTests  # noqa: E402
 from hmem.testing.store.world import World  # noqa: E402
 
@@ -43,7 +47,14 @@ class StoreSuite(
     RowTests,
     ApplyTests,
     BelievingTests,
+    ReinstateTests,
+    NoteTests,
+    CiteTests,
+    LinkTests,
+    ProfileTests,
     ClaimTests,
+    SubsetTests,
+    DeferTests,
     JobTests,
     EraseTests,
     CrossingTests,

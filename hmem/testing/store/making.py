@@ -10,6 +10,7 @@ import numpy as np
 from hmem.protocols import (
     Accept,
     AddMemory,
+    CiteMemory,
     Claim,
     CloseMemory,
     JobEnd,
@@ -17,6 +18,7 @@ from hmem.protocols import (
     NewTurn,
     Op,
     PutVectors,
+    ReinstateMemory,
     Tokens,
     VectorRows,
     WritePlan,
@@ -154,12 +156,18 @@ def add(
     at: int = 0,
     supersedes: str | None = None,
     vector: bytes | None = None,
+    reason: str | None = None,
+    links: Sequence[int] = (),
     **fields: Any,
 ) -> AddMemory:
     """The operation that adds a fact. Its sequence is not known yet: key 0."""
     rows = None if vector is None else vectors("memory", {(0, 0): vector})
     return AddMemory(
-        memory=item(text, at=at, **fields), supersedes=supersedes, vectors=rows
+        memory=item(text, at=at, **fields),
+        supersedes=supersedes,
+        vectors=rows,
+        reason=reason,
+        links=tuple(links),
     )
 
 
@@ -168,15 +176,33 @@ def close(memory_id: str, *, at: int, reason: str | None = None) -> CloseMemory:
     return CloseMemory(id=memory_id, at=day(at), reason=reason)
 
 
+def cite(memory_id: str, *sources: str, reason: str | None = None) -> CiteMemory:
+    """The operation that adds sources to a fact."""
+    return CiteMemory(id=memory_id, source_ids=sources, reason=reason)
+
+
+def reinstate(memory_id: str, *, reason: str | None = None) -> ReinstateMemory:
+    """The operation that opens a closed fact again."""
+    return ReinstateMemory(id=memory_id, reason=reason)
+
+
 def plan(
     *ops: Op,
     at: int = 0,
     claim: Claim | None = None,
     incarnation: int | None = None,
     end: JobEnd | None = None,
+    defer: float | None = None,
 ) -> WritePlan:
     """A plan of these operations, carried out on the given day."""
-    return WritePlan(at=day(at), ops=ops, claim=claim, incarnation=incarnation, end=end)
+    return WritePlan(
+        at=day(at),
+        ops=ops,
+        claim=claim,
+        incarnation=incarnation,
+        end=end,
+        defer=defer,
+    )
 
 
 DONE = JobEnd(status="done")
