@@ -218,8 +218,16 @@ class Distiller:
             shown=await self._recall.similar(
                 user_id, chunk, vectors, now=to_micros(self._clock())
             ),
+            profile=await self._profile(user_id),
             zone=self._config.zone,
         )
+
+    async def _profile(self, user_id: str) -> str:
+        """The user's profile, for context."""
+        if not self._config.profile:
+            return ""
+        profile = await self._store.profile(user_id)
+        return "" if profile is None else profile.text
 
     async def _as_shown(self, user_id: str, talk: Talk, ids: Sequence[str]) -> Talk:
         """The talk with the memories that the kept reply's numbers stand for."""

@@ -25,6 +25,7 @@ from hmem.events import Events
 from hmem.ingest import Intake
 from hmem.meter import Meter
 from hmem.process import Processor
+from hmem.profiles import Profiles
 from hmem.protocols import LLM, Clock, Embedder, Space, Store
 from hmem.recall import Recall
 from hmem.retrieve import Retriever
@@ -142,6 +143,11 @@ class Parts:
             embedding=embedding,
             clock=clock,
         )
+        profiles = (
+            Profiles(config, store=self.store, ladder=ladder, retriever=retriever)
+            if config.profile
+            else None
+        )
         pause = Pause(lambda: answers(llm), events, clock, base=_BASE, cap=_CAP)
         return Processor(
             config,
@@ -150,6 +156,7 @@ class Parts:
             clock=clock,
             recall=recall,
             distiller=distiller,
+            profiles=profiles,
             pause=pause,
         )
 

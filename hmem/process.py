@@ -26,6 +26,7 @@ from hmem.errors import ConfigError, EmbedderError
 from hmem.extract import Talk
 from hmem.ingest import fact_texts, turn_texts
 from hmem.notes import Notes
+from hmem.profiles import Profiles
 from hmem.protocols import (
     Claim,
     ClaimedJob,
@@ -71,6 +72,7 @@ class Processor:
         clock: Clock,
         recall: Recall | None = None,
         distiller: Distiller | None = None,
+        profiles: Profiles | None = None,
         pause: Pause | None = None,
     ) -> None:
         self._config = config
@@ -79,6 +81,7 @@ class Processor:
         self._clock = clock
         self._recall = recall
         self._distiller = distiller
+        self._profiles = profiles
         self._pause = pause
         self._hurried: Counter[str] = Counter()
         self._strikes: Counter[str] = Counter()
@@ -206,6 +209,10 @@ class Processor:
             embedded_texts=len(work.codes),
             milliseconds=(time.perf_counter() - began) * 1000 - made.usage.milliseconds,
         )
+        if self._profiles is not None:
+            profile, spent = await self._profiles.update(claim.user_id)
+            made.ops += [] if profile is None else [profile]
+            usage += replace(spent, milliseconds=0.0)
         missing = _missing(work, len(passages))
         return self._ended(claim, self._verdict(made, group, usage, missing), made.ops)
 

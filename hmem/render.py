@@ -10,7 +10,7 @@ so that no memory can pass for a heading or for somebody else's words.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hmem.budget import upper_bound
@@ -99,6 +99,22 @@ def pack(lines: Sequence[Line], *, max_tokens: int) -> Block:
     room.fill([x for x in lines if x.pending], limit=max_tokens // _PENDING_SHARE)
     room.fill(lines, limit=max_tokens)
     return _layout(room.chosen, room.used)
+
+
+def pack_under(head: str, lines: Sequence[Line], *, max_tokens: int) -> Block:
+    """Like `pack`, with a line of its own above all others: the user's profile. It is left
+    out where it would take more than half of the room."""
+    line = f"Profile: {one_line(head)}\n"
+    cost = upper_bound(line)
+    if not head or cost > max_tokens // 2:
+        return pack(lines, max_tokens=max_tokens)
+    block = pack(lines, max_tokens=max_tokens - cost)
+    return replace(
+        block,
+        text=line + block.text,
+        stable=line + block.stable,
+        tokens=block.tokens + cost,
+    )
 
 
 class _Room:

@@ -15,7 +15,7 @@ from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, rank
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
-from hmem.render import Line, event_words, pack
+from hmem.render import Line, event_words, pack_under
 from hmem.scoring import Floats, Weights
 from hmem.times import from_micros, local
 from hmem.vectors import index
@@ -53,6 +53,7 @@ class Retriever:
         on_lacking: Callable[[str, Lacking], None] = lambda _user_id, _lacking: None,
     ) -> None:
         self._on_lacking = on_lacking
+        self._store = store
         self._config = config
         self._embedder = embedder
         self._weights = weights or Weights()
@@ -87,10 +88,12 @@ class Retriever:
             if query is not None or self.views.space is None:
                 self._on_lacking(user_id, read.lacking)
 
+        head = await self._profile(user_id, ask)
+
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
             zone = self._config.zone
-            return pack([_line(hit, zone) for hit in hits], max_tokens=cap)
+            return pack_under(head, [_line(hit, zone) for hit in hits], max_tokens=cap)
 
         return SearchResult(
             hits=hits,
@@ -99,6 +102,18 @@ class Retriever:
             asked_at=from_micros(ask.asked_at),
             render=render,
         )
+
+    async def _profile(self, user_id: str, ask: Ask) -> str:
+        """The user's profile, "" where none is kept. It is of today: a question about what
+        was known at another time does not get it."""
+        if (
+            not self._config.profile
+            or ask.as_of is not None
+            or ask.known_at is not None
+        ):
+            return ""
+        profile = await self._store.profile(user_id)
+        return "" if profile is None else profile.text
 
     async def _query_vector(
         self, ask: Ask, embed_timeout: float | None

@@ -417,3 +417,32 @@ async def test_live_turns_are_read_before_imported_ones(opened: Open) -> None:
     order = [a.split("NEW TURNS")[1] for a in model.asked]
     assert "new" in order[1]
     assert "old" in order[2]
+
+
+async def test_a_profile_heads_the_block_and_is_erased_with_its_user(
+    opened: Open,
+) -> None:
+    def answer(text: str) -> str:
+        if "NEWEST TURNS" in text:
+            return json.dumps({"profile": "Maya keeps bees in Ghent."})
+        return reply(fact("Maya keeps bees", 0, entities=["Maya"]))
+
+    mem, model = await opened(answer, profile=True)
+    for n in range(3):
+        turns = [
+            {"role": "user", "content": f"I keep bees, the {n}. time"},
+            {"role": "assistant", "content": f"Noted {n}."},
+        ]
+        receipt = await mem.add(turns, user_id="maya", session_id=f"s{n}")
+        await receipt.result(timeout=10)
+    block = await mem.context("what does she keep?", user_id="maya", max_tokens=200)
+    assert block.stable.startswith("Profile: Maya keeps bees in Ghent.\n")
+    assert block.text == block.stable + block.dynamic
+    assert block.tokens <= 200
+    assert any("PROFILE" in a for a in model.asked) is False  # written at the end only
+    past = await mem.context("what?", user_id="maya", as_of="2020-01-01")
+    assert "Profile" not in past.text
+    tiny = await mem.context("what?", user_id="maya", max_tokens=12)
+    assert "Profile" not in tiny.text
+    await mem.delete_user("maya")
+    assert (await mem.context("what?", user_id="maya")).text == ""
