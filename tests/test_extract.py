@@ -561,6 +561,12 @@ def test_links_are_positions_in_the_reply_whatever_was_dropped() -> None:
         *("Noor keeps bees", "Noor sells honey", "Noor likes tea")
     ]
     assert [one.links for one in found] == [(1, 2), (0,), (0,)]
+    again = [
+        "Noor sells honey",
+        "Noor keeps bees",
+        {"fact": "noor keeps bees", "links": 0},
+    ]
+    assert [one.links for one in facts(again)] == [(1,), (0,)]
 
 
 def test_facts_of_one_group_are_linked_unless_the_group_is_everything() -> None:
@@ -919,12 +925,12 @@ def test_turns_that_fit_are_one_stretch() -> None:
 
 def test_a_user_s_turn_and_its_reply_stay_together() -> None:
     turns = said(*(f"{n} " + "honey " * 60 for n in range(12)))
-    pieces = cut(turns, limit=400)
+    limit = cost(turns[:5])  # five would fit, the fifth without its reply
+    pieces = cut(turns, limit=limit)
     assert [t for piece in pieces for t in piece] == turns
-    assert len(pieces) > 2
+    assert [len(piece) for piece in pieces] == [4, 4, 4]
     assert all(piece[0].role == "user" for piece in pieces)
-    assert all(len(piece) % 2 == 0 for piece in pieces)
-    assert all(cost(piece) <= 400 for piece in pieces)
+    assert all(cost(piece) <= limit for piece in pieces)
 
 
 def test_a_round_that_does_not_fit_is_cut_between_its_turns() -> None:
