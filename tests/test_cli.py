@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from hmem import AsyncMemory, Config, __version__
+from hmem.cli.commands import COMMANDS
 from hmem.cli.commands import hmem as command
 from hmem.testing.fakes import HashEmbedder
 
@@ -41,8 +44,26 @@ def assert_one_line(result: Result, *, code: int, says: str) -> None:
 def test_help_names_the_commands() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for name in ("demo", "models", "worker"):
-        assert f"\n  {name} " in result.output
+    names = re.findall(r"^  (\w+) ", result.output.split("Commands:")[1], flags=re.M)
+    assert names == [
+        *("demo", "add", "search", "context", "list", "get", "history", "delete"),
+        *("stats", "jobs", "doctor", "worker", "models"),
+    ]
+
+
+def test_the_table_s_help_is_each_command_s_own() -> None:
+    for name, (_, line) in COMMANDS.items():
+        found = command.get_command(click.Context(command), name)
+        assert found is not None
+        assert (found.name, found.get_short_help_str(200)) == (name, line)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself(name: str) -> None:
+    for flag in ("--help", "-h"):
+        result = run(name, flag)
+        assert result.exit_code == 0
+        assert result.output.startswith(f"Usage: hmem {name} ")
 
 
 def test_the_version_is_printed() -> None:
@@ -129,7 +150,8 @@ def test_help_loads_neither_models_nor_clients() -> None:
     code = (
         "import sys\nfrom hmem.cli import main\nsys.argv = ['hmem', '--help']\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "print({'openai', 'pydantic', 'tokenizers', 'asyncio.run'} & set(sys.modules))"
+        "print({'openai', 'pydantic', 'tokenizers', 'numpy', 'asyncio', 'hmem.config'}"
+        " & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -1,0 +1,131 @@
+"""`hmem stats | jobs | worker`: what spans users."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from hmem.cli import options
+from hmem.cli.failing import Failed, Misused
+from hmem.cli.opening import looking, settings
+from hmem.cli.printing import print_json, receipt_line, receipt_values, visible
+
+if TYPE_CHECKING:
+    from hmem import Memory
+    from hmem.config import Config
+
+_OF_A_PROCESS = ("embedder", "worker", "views")
+"""What `stats()` says of the process that asks: nothing to know about a command."""
+
+
+@click.command()
+@options.path
+@options.json
+def stats(*, path: Path | None, as_json: bool) -> None:
+    """Count what is stored.
+
+    Users, memories, turns, jobs and bytes, over all users.
+    """
+    with looking(path) as mem:
+        counted = mem.admin.stats()
+    for name in _OF_A_PROCESS:
+        counted.pop(name, None)
+    if as_json:
+        print_json(counted)
+        return
+    for name, value in counted.items():
+        if name.endswith("_by_table"):  # for programs
+            continue
+        click.echo(f"{name.replace('_', ' '):<18} {_flat(value)}")
+
+
+@click.command()
+@click.argument("job_id", metavar="[ID]", required=False)
+@click.option("-u", "--user-id", metavar="ID", help="Whose job it is.")
+@options.path
+@options.json
+def jobs(
+    *, job_id: str | None, user_id: str | None, path: Path | None, as_json: bool
+) -> None:
+    """Show what is queued, or how a job ended.
+
+    Without an ID: how many jobs of all users are in which state. With one (`hmem add`
+    prints it) and --user-id: that job.
+    """
+    if (job_id is None) != (user_id is None):
+        raise Misused("one job is shown by its ID and --user-id, both")
+    with looking(path) as mem:
+        if job_id is not None:
+            _print_job(mem, job_id, user_id, as_json=as_json)
+            return
+        counted = mem.admin.stats()["jobs"]
+    if as_json:
+        print_json(counted)
+        return
+    for state, n in counted.items():
+        click.echo(f"{state:<8} {n}")
+
+
+def _print_job(
+    mem: "Memory", job_id: str, user_id: str | None, *, as_json: bool
+) -> None:
+    """Raises Failed when it is not there: then the call was right."""
+    from hmem.errors import InputError
+
+    try:
+        receipt = mem.receipt(job_id, user_id=user_id)
+    except InputError as e:
+        raise Failed(str(e)) from e
+    if as_json:
+        print_json(receipt_values(receipt))
+    else:
+        click.echo(receipt_line(receipt))
+
+
+@click.command()
+@options.path
+def worker(*, path: Path | None) -> None:
+    """Work on the queue of a data folder.
+
+    Beside or instead of the processes that add. Runs until SIGTERM or Ctrl-C; then it
+    gives back what it has not finished and exits with 0. A second signal ends it at once.
+    """
+    import asyncio
+
+    asyncio.run(_work(settings(path)))
+
+
+async def _work(config: "Config") -> None:
+    """Run a worker until a signal asks it to stop."""
+    import asyncio
+    import signal
+
+    from hmem import run_worker
+
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def ask_to_stop(signum: int, _: FrameType | None) -> None:
+        signal.signal(signum, signal.SIG_DFL)
+        loop.call_soon_threadsafe(stop.set)
+
+    both = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(signum, ask_to_stop) for signum in both]
+    click.echo(f"hmem worker: {config.folder.absolute()}", err=True)
+    try:
+        await run_worker(config, stop=stop)
+    finally:  # the loop that the handler speaks to ends here
+        for signum, handler in zip(both, before, strict=True):
+            signal.signal(signum, handler)
+    click.echo("hmem worker: stopped", err=True)
+
+
+def _flat(value: object) -> str:
+    """A count, or several with their names."""
+    if isinstance(value, Mapping):
+        return visible(", ".join(f"{name} {_flat(n)}" for name, n in value.items()))
+    if isinstance(value, (list, tuple)):
+        return visible(", ".join(map(str, value))) or "none"
+    return "none" if value is None else visible(str(value))

@@ -1,0 +1,173 @@
+"""`hmem search | context | list | get | history`: what is stored, read and never changed."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hmem.cli import options
+from hmem.cli.failing import Failed
+from hmem.cli.opening import looking
+from hmem.cli.printing import print_event, print_json, print_row, visible
+
+if TYPE_CHECKING:
+    from hmem import Memory
+
+_UNKNOWN = "no memory or turn of this user has that id"
+MOST = 1_000
+"""Rows in a page."""
+
+
+@click.command()
+@click.argument("query")
+@options.user
+@click.option("-k", default=10, show_default=True, help="How many.")
+@options.question
+@click.option("--explain", is_flag=True, help="Say what each score is made of.")
+@options.path
+@options.json
+def search(
+    *, query: str, k: int, explain: bool, path: Path | None, as_json: bool, **asked: Any
+) -> None:
+    """Find memories and turns.
+
+    A TIME is a date or an ISO 8601 time; a date without a time means its end. Prints the
+    best first, each with its score (0 to 1), when it was said, its words and its id.
+    """
+    with looking(path, by_meaning=True) as mem:
+        found = mem.search(query, k=k, explain=explain, **_read(asked))
+        zone = mem.config.zone
+    if as_json:
+        print_json(found)
+        return
+    for hit in found:
+        print_row(hit, zone)
+    for note in found.degraded:
+        click.echo(f"degraded: {note}", err=True)
+    if found.pending:
+        click.echo(f"{found.pending} turns wait to be worked on", err=True)
+    if not found.hits:
+        click.echo("nothing was found", err=True)
+
+
+@click.command()
+@click.argument("query")
+@options.user
+@click.option(
+    "--max-tokens", type=int, help="The most it may be (HMEM_CONTEXT_TOKENS)."
+)
+@options.question
+@options.path
+@options.json
+def context(
+    *,
+    query: str,
+    max_tokens: int | None,
+    path: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Print a block for a prompt.
+
+    It holds what is known for the question, dated, in at most --max-tokens tokens.
+    """
+    with looking(path, by_meaning=True) as mem:
+        block = mem.context(query, max_tokens=max_tokens, **_read(asked))
+    if as_json:
+        print_json(block)
+        return
+    shown = visible(block.text) if sys.stdout.isatty() else block.text
+    click.echo(shown, nl=not shown.endswith("\n"))
+
+
+@click.command("list")
+@options.user
+@click.option("--kind", type=click.Choice(["memory", "turn"]), help="Only these.")
+@click.option(
+    "-n", "--limit", default=100, show_default=True, help="How many, to 1,000."
+)
+@click.option("--cursor", metavar="TEXT", help="Go on where an earlier list ended.")
+@click.option("--all", "everything", is_flag=True, help="List all there is.")
+@options.path
+@options.json
+def list_rows(
+    *, path: Path | None, limit: int, everything: bool, as_json: bool, **asked: Any
+) -> None:
+    """List what is stored of a user.
+
+    Open memories first, then turns, in the order they were stored.
+    """
+    limit = MOST if everything else limit
+    with looking(path) as mem:
+        if as_json:
+            print_json(_page(mem, limit, asked, everything=everything))
+            return
+        while True:
+            page = mem.get_all(limit=limit, **asked)
+            for row in page:
+                print_row(row, mem.config.zone)
+            if not everything or page.cursor is None:
+                break
+            asked["cursor"] = page.cursor
+    if page.cursor is not None:
+        click.echo(f"there are more: --cursor {page.cursor}", err=True)
+
+
+@click.command()
+@click.argument("row_id", metavar="ID")
+@options.user
+@options.path
+@options.json
+def get(*, row_id: str, user_id: str, path: Path | None, as_json: bool) -> None:
+    """Show one memory or turn.
+
+    Closed memories are shown, too.
+    """
+    with looking(path) as mem:
+        row = mem.get(row_id, user_id=user_id)
+    if row is None:
+        raise Failed(_UNKNOWN)
+    if as_json:
+        print_json(row)
+    else:
+        print_row(row, mem.config.zone)
+
+
+@click.command()
+@click.argument("row_id", metavar="ID")
+@options.user
+@options.path
+@options.json
+def history(*, row_id: str, user_id: str, path: Path | None, as_json: bool) -> None:
+    """Show what happened to a memory.
+
+    And to those it replaced, and to those that replaced it, oldest first.
+    """
+    with looking(path) as mem:
+        events = mem.history(row_id, user_id=user_id)
+    if not events:
+        raise Failed("no memory of this user has that id")
+    if as_json:
+        print_json(events)
+        return
+    for event in events:
+        print_event(event, mem.config.zone)
+
+
+def _read(asked: dict[str, Any]) -> dict[str, Any]:
+    """The options of `options.question` as the verbs take them."""
+    kind, during = asked.pop("kind"), asked.pop("during")
+    return {**asked, "kinds": kind, "during": options.stretch(during)}
+
+
+def _page(
+    mem: "Memory", limit: int, asked: dict[str, Any], *, everything: bool
+) -> dict[str, Any]:
+    """A page, or all of them in one."""
+    page = mem.get_all(limit=limit, **asked)
+    rows = list(page)
+    while everything and page.cursor is not None:
+        page = mem.get_all(limit=limit, **{**asked, "cursor": page.cursor})
+        rows += page
+    return {"rows": rows, "cursor": page.cursor}

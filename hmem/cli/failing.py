@@ -1,0 +1,30 @@
+"""What went wrong, in one line: exit code 1 where it failed, 2 where the call was wrong."""
+
+import click
+
+
+class Failed(click.ClickException):
+    """It could not be done."""
+
+    exit_code = 1
+
+
+class Misused(click.ClickException):
+    """An argument or an input file that cannot be used."""
+
+    exit_code = 2
+
+
+def in_one_line(error: Exception) -> click.ClickException | None:
+    """The error as the command line tells it; None for one that passes as it is: click's
+    own, a reader of our output that has gone (click ends quietly then), and a bug."""
+    from hmem.errors import HmemError, InputError
+
+    if isinstance(error, (click.ClickException, BrokenPipeError)):
+        return None
+    line = " ".join(str(error).split())
+    if isinstance(error, InputError):
+        return Misused(line)
+    if isinstance(error, (HmemError, OSError)):
+        return Failed(line or type(error).__name__)
+    return None
