@@ -60,7 +60,7 @@ class Config:
     extract_after_turns: int = 1
     extract_after_idle: float = 20.0
     extract_after_tokens: int = 2_000
-    extract_input_tokens: int = 4_000
+    extract_input_tokens: int = 2_000
     profile: bool = False
 
     # privacy: what is done before anything is stored

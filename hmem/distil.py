@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import anyio
+import anyio.to_thread
 
 from hmem import extract
 from hmem.chat.ladder import Answer, Ladder, Schema
@@ -43,6 +44,7 @@ from hmem.records import Skipped, Usage
 from hmem.setbacks import Lost, ModelDown, Retry
 from hmem.times import from_micros, to_micros
 
+_LONG = 20_000
 _FACT_TOKENS = 130
 """Of a reply, for each fact it may have: text, quote, fields."""
 NEAR = 0.95
@@ -52,12 +54,14 @@ _WAITS = frozenset(("down", "busy", "setup", "waiting"))
 
 @dataclass(slots=True)
 class Distilled:
-    """What came of a group of jobs: the operations not carried out yet, and the tally."""
+    """What came of a group of jobs: the operations not carried out yet, and the tally:
+    chunks that were `read`, why others `failed`, items of replies that were `lost`."""
 
     ops: list[Op] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     read: int = 0
+    lost: int = 0
     usage: Usage = field(default_factory=Usage)
 
 
@@ -93,9 +97,7 @@ class Distiller:
         Outage, Retry (unless this is the `last` attempt), and Lost.
         """
         notes = Notes.load(jobs[0].reply) or Notes(tuple(job.id for job in jobs))
-        turns = [turn for job in jobs for turn in job.turns]
-        waiting = extract.cut(turns, limit=self._config.extract_input_tokens)
-        waiting.reverse()
+        waiting = await self._cut([turn for job in jobs for turn in job.turns])
         out = Distilled()
         while waiting:
             chunk = waiting.pop()
@@ -117,6 +119,7 @@ class Distiller:
                 notes.parts[key_of(chunk)] = Part(split=True, usage=_spent(e))
                 waiting.extend(reversed(pieces))
         out.usage += notes.usage
+        out.lost = sum(part.lost for part in notes.parts.values())
         return out
 
     async def preview(
@@ -125,8 +128,7 @@ class Distiller:
         """What would be decided about turns that are not stored. Raises LLMError, Outage
         and Retry."""
         found: list[tuple[Talk, Decision]] = []
-        waiting = extract.cut(turns, limit=self._config.extract_input_tokens)
-        waiting.reverse()
+        waiting = await self._cut(turns)
         while waiting:
             chunk = waiting.pop()
             talk = await self._talk(user_id, chunk, unsaved=True)
@@ -141,6 +143,17 @@ class Distiller:
             decisions, _ = await self._decide(user_id, talk, answer.value, last=True)
             found += [(talk, decision) for decision in decisions]
         return found
+
+    async def _cut(self, turns: Sequence[TurnRow]) -> list[tuple[TurnRow, ...]]:
+        """The turns in chunks, the first one last. Counting tokens of a long text takes
+        half a second: not on the loop."""
+
+        def cut() -> list[tuple[TurnRow, ...]]:
+            return extract.cut(turns, limit=self._config.extract_input_tokens)[::-1]
+
+        if sum(len(turn.text) for turn in turns) <= _LONG:
+            return cut()
+        return await anyio.to_thread.run_sync(cut)
 
     # ------------------------------------------------------------------- one chunk
 
@@ -185,6 +198,7 @@ class Distiller:
             if d.action in ("drop", "cite")
         ]
         part.done = True
+        part.lost = extracted.lost
         out.read += 1
 
     def _failed(self, error: LLMError, out: Distilled, *, last: bool) -> None:

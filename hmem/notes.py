@@ -18,11 +18,12 @@ class Part:
     """One chunk of turns: what was answered about it.
 
     `split`: it was too much for one reply, so its halves are parts. `done`: what the reply
-    says has been carried out. `shown` are the ids that the numbers in the reply stand for.
+    says has been carried out, but for `lost` items of it that could not be used. `shown` are the ids that the numbers in the reply stand for.
     """
 
     split: bool = False
     done: bool = False
+    lost: int = 0
     reply: str = ""
     shown: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
@@ -82,6 +83,7 @@ def _part(value: dict[str, Any]) -> Part:
     return Part(
         split=bool(value.get("split")),
         done=bool(value.get("done")),
+        lost=int(value.get("lost", 0)),
         reply=str(value.get("reply", "")),
         shown=tuple(str(one) for one in value.get("shown", ())),
         usage=Usage(**value.get("usage", {})),

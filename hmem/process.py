@@ -270,6 +270,8 @@ class Processor:
                 f"{len(made.failed)} of {parts} parts could not be read by the model: "
                 f"{made.failed[-1]}"
             )
+        if made.lost:
+            whys.append(f"{made.lost} facts of the model's reply could not be used")
         status: Literal["done", "partial", "dead"] = "partial" if whys else "done"
         if made.failed and not made.read:
             status = "dead"
