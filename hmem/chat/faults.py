@@ -32,11 +32,13 @@ _TEMPERATURE = re.compile(
     r"temperature\W.{0,80}(?:support|allow|valid|default|must|positive)"
 )
 
-Quirk = Literal["temperature", "max_tokens"]
+_LENGTHS = re.compile(r"max_?length")
+
+Quirk = Literal["temperature", "max_tokens", "maxLength"]
 
 
 def quirk(e: openai.APIStatusError, sent: Mapping[str, object]) -> Quirk | None:
-    """The parameter that this server wants left out, or under another name."""
+    """What this server wants left out, or under another name."""
     if e.status_code not in (400, 422):
         return None
     words = _words(e)
@@ -44,6 +46,8 @@ def quirk(e: openai.APIStatusError, sent: Mapping[str, object]) -> Quirk | None:
         return None
     if "max_tokens" in sent and "max_completion_tokens" in words:
         return "max_tokens"
+    if _LENGTHS.search(words) and "maxLength" in str(sent.get("response_format")):
+        return "maxLength"
     named = e.param == "temperature" or _TEMPERATURE.search(words)
     return "temperature" if "temperature" in sent and named else None
 

@@ -76,7 +76,7 @@ def mend(text: str, *, keys: Collection[str] | None) -> Any:
         said = json.dumps(value, ensure_ascii=False)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
         raise Unreadable("not valid JSON") from e
-    if _parts(said, keys) != _parts(text, keys):
+    if _parts(said) != _parts(text) or not all(_known(k, keys) for k in _keys(value)):
         raise Unreadable("not valid JSON")
     return value
 
@@ -103,7 +103,7 @@ def _tokens(text: str, start: int) -> Iterator[_Token]:
             yield _Token("bare", mark, at)
 
 
-def _parts(text: str, keys: Collection[str] | None) -> list[tuple[str, str]]:
+def _parts(text: str) -> list[tuple[str, str]]:
     """What it consists of, but for punctuation that may be mended. Raises Unreadable."""
     tokens = list(_tokens(text, 0))
     parts: list[tuple[str, str]] = []
@@ -117,13 +117,21 @@ def _parts(text: str, keys: Collection[str] | None) -> list[tuple[str, str]]:
             parts.append(("string", token.text))
         else:
             parts.append(("bare", _literal(token.text)))
-        if is_key and not _known(parts[-1][1], keys):
-            raise Unreadable("not valid JSON")
     return parts
 
 
-def _known(name: str, keys: Collection[str] | None) -> bool:
-    return _NAME.fullmatch(name) is not None if keys is None else name in keys
+def _keys(value: Any) -> Iterator[Any]:
+    """All keys of a value's objects."""
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
+
+
+def _known(key: Any, keys: Collection[str] | None) -> bool:
+    return bool(_NAME.fullmatch(str(key))) if keys is None else key in keys
 
 
 def _literal(word: str) -> str:

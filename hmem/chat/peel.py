@@ -39,6 +39,8 @@ _MARK = re.compile(rf"{_TAG.pattern}|(?P<bracket>[\[\]{{}}])", re.IGNORECASE)
 _LIST = re.compile(
     r"\[\s*(?:[\[{\]\"']|-?\d[\d.]*\s*[,\]]|(?:true|false|null)\b|\Z)", re.IGNORECASE
 )
+# Prose that is a piece of JSON: its brackets were lost.
+_STRAY = re.compile(r"[\"']\s*:|[\"']\s*,\s*[\"']")
 _FENCE = re.compile(r"`{3,}[\w-]*")
 _INVISIBLE = "\ufeff\u200b\u2060"
 _PARTS = frozenset(
@@ -112,6 +114,8 @@ class _Peeling:
         if not self._values:
             silent = not _FENCE.sub("", prose).strip()
             raise Unreadable(EMPTY if silent else "holds no JSON object or list")
+        if _STRAY.search(prose):
+            raise Unreadable("pieces of JSON outside its brackets")
         if len(self._values) > 1 and len(_FENCE.findall(prose)) % 2:
             raise CutOff("cut off")  # the fence round them was not closed
         return together(self._values)
@@ -271,6 +275,6 @@ def _clean(value: Any, depth: int = 0) -> Any:
 
 
 def _key(key: Any) -> str:
-    if not isinstance(key, str):
-        raise Unreadable("a key that is not text")
+    if not isinstance(key, str) or min(key, default=" ") < " ":
+        raise Unreadable("a key that is no name")
     return whole(key)

@@ -12,6 +12,7 @@ import openai
 
 from hmem.chat.envelope import read_reply
 from hmem.chat.faults import fault, filtered, quirk, retry_after
+from hmem.chat.request import Dialect
 from hmem.config import Config
 from hmem.errors import ClosedError, ConfigError, LLMError
 from hmem.protocols import Completion, Rung
@@ -32,7 +33,6 @@ _HEADERS = re.compile(
     r"idempotency-key|x-stainless-.*",
     re.IGNORECASE,
 )
-_TITLE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class RemoteLLM:
@@ -40,9 +40,9 @@ class RemoteLLM:
 
     At most `parallel` requests are under way at once. A call is over after three times
     `timeout`, whatever the endpoint does; cancelling it ends its request. Retries are the
-    SDK's own. Besides, a parameter that the endpoint refuses (temperature, max_tokens) is
-    left out or renamed, at most twice in the life of this object. Used from one event
-    loop. `aclose` when done.
+    SDK's own. Besides, what the endpoint refuses (temperature, max_tokens, lengths in a
+    schema) is left out or renamed, at most three times in the life of this object. Used
+    from one event loop. `aclose` when done.
     """
 
     def __init__(
@@ -65,8 +65,7 @@ class RemoteLLM:
         self._slots = anyio.CapacityLimiter(parallel)
         self._running: set[anyio.CancelScope] = set()
         self._closed = False
-        self._temperature = True
-        self._limit = "max_completion_tokens" if base_url is None else "max_tokens"
+        self._dialect = Dialect(openai=self.endpoint == OPENAI)
         limits = openai.Timeout(timeout, connect=min(timeout, _CONNECT))
         # The key and the address are always given, so that no other variables than ours
         # are read for them.
@@ -144,66 +143,30 @@ class RemoteLLM:
     ) -> Completion:
         """One answer, without what this endpoint will not take."""
         while True:
-            sent = self._request(messages, schema, rung, max_tokens)
+            sent = self._dialect.body(
+                self.model, messages, schema=schema, rung=rung, max_tokens=max_tokens
+            )
             try:
                 raw = await client.chat.completions.with_raw_response.create(**sent)
             except openai.APIStatusError as e:
                 if filtered(e):
                     return Completion(content=None, finish="refused")
-                if not self._give_way(e, sent):
-                    error = fault(
-                        e, model=self.model, formatted="response_format" in sent
-                    )
-                    error.usage = Usage(retries=_retries(e))
+                found = quirk(e, sent)
+                if found is None:
                     # Not chained: what the endpoint says may quote what was sent.
-                    raise error from None
+                    raise self._refusal(e, sent) from None
+                self._dialect.give_way(found)
+                log.info("the endpoint of %s does not take %s", self.model, found)
             except openai.APIConnectionError as e:
                 raise self._unreached(e) from e
             else:
                 body = raw.http_response.content
                 return read_reply(body, retries=raw.retries_taken)
 
-    def _request(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        schema: Mapping[str, Any] | None,
-        rung: Rung,
-        max_tokens: int | None,
-    ) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "model": self.model,
-            "messages": [
-                {name: _encodable(text) for name, text in message.items()}
-                for message in messages
-            ],
-        }
-        if self._temperature:
-            request["temperature"] = 0
-        if max_tokens is not None:
-            request[self._limit] = max_tokens
-        if schema is not None and rung == "json_object":
-            request["response_format"] = {"type": "json_object"}
-        if schema is not None and rung == "json_schema":
-            title = schema.get("title")
-            named = isinstance(title, str) and _TITLE.fullmatch(title)
-            form = {"name": title if named else "answer", "strict": True}
-            request["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {**form, "schema": dict(schema)},
-            }
-        return request
-
-    def _give_way(self, e: openai.APIStatusError, sent: Mapping[str, Any]) -> bool:
-        """Do without what the endpoint will not take, from now on."""
-        found = quirk(e, sent)
-        if found == "temperature":
-            self._temperature = False
-        elif found == "max_tokens":
-            self._limit = "max_completion_tokens"
-        else:
-            return False
-        log.info("the endpoint of %s does not take %s", self.model, found)
-        return True
+    def _refusal(self, e: openai.APIStatusError, sent: Mapping[str, Any]) -> LLMError:
+        error = fault(e, model=self.model, formatted="response_format" in sent)
+        error.usage = Usage(retries=_retries(e))
+        return error
 
     def _unreached(self, e: openai.APIConnectionError) -> LLMError:
         if isinstance(e, openai.APITimeoutError):
@@ -235,6 +198,8 @@ def from_config(config: Config) -> RemoteLLM:
 
 def _checked(base_url: str | None, api_key: str | None, model: str) -> str:
     """The address to send to."""
+    if api_key and not (api_key.isascii() and api_key.isprintable()):
+        raise ConfigError("Config.api_key (HMEM_API_KEY) cannot stand in a header")
     if base_url is None:
         if not api_key:
             raise ConfigError(
@@ -246,6 +211,7 @@ def _checked(base_url: str | None, api_key: str | None, model: str) -> str:
     try:
         url = urlsplit(address)
         sound = url.scheme in ("http", "https") and url.hostname and url.port != 0
+        sound = sound and address.isprintable() and " " not in address
     except ValueError as e:
         raise ConfigError("Config.base_url (HMEM_BASE_URL) is no address") from e
     if not sound:
@@ -265,7 +231,3 @@ def _retries(e: openai.APIError) -> int:
     """How often the request of an error had been sent before."""
     count = e.request.headers.get(_RETRIES, "0")
     return int(count) if count.isdecimal() else 0
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
