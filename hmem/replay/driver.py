@@ -20,6 +20,10 @@ from hmem.replay.rounds import RoundsLLM
 log = logging.getLogger("hmem.replay")
 _LOOK = 0.05
 """Seconds between two looks at the queue."""
+SETTLE = 2.5
+"""Seconds without a change that end a round: more than a waiting job is set aside for, so
+that a round holds what all users wait for."""
+_RUNNING = 10
 
 
 class Counts(Protocol):
@@ -67,7 +71,7 @@ async def run_rounds(
     *,
     llm: RoundsLLM | None = None,
     most: int | None = None,
-    settle: float = 0.3,
+    settle: float = SETTLE,
     patience: float = 60.0,
 ) -> Ran:
     """Work off what is queued in a memory with answers from outside.
@@ -102,28 +106,29 @@ async def run_rounds(
 
 
 async def quiet(
-    memory: Working, llm: RoundsLLM, *, settle: float = 0.3, patience: float = 60.0
+    memory: Working, llm: RoundsLLM, *, settle: float = SETTLE, patience: float = 60.0
 ) -> int:
     """Wait until nothing is queued, or nothing moves any more; return what is queued.
 
-    Nothing moves when for `settle` seconds no job ran, none ended and nothing was asked,
-    while requests are pending. Without pending ones it takes `patience` seconds, since
-    then jobs wait for something else. To stop too early costs nothing but a smaller round.
+    Nothing moves when for `settle` seconds (ten times that while a job runs) none ended
+    and nothing new was asked, and requests are pending. Without pending ones it takes
+    `patience` seconds, since then jobs wait for something else. To stop too early costs
+    nothing but a smaller round.
     """
-    last: tuple[int, ...] = ()
+    last: tuple[int, int] | None = None
     since = time.monotonic()
     while True:
         jobs = (await memory.admin.stats())["jobs"]
-        queued, running = jobs.get("queued", 0), jobs.get("running", 0)
-        if queued + running == 0:
+        running = int(jobs.get("running", 0))
+        left = int(jobs.get("queued", 0)) + running
+        if not left:
             return 0
-        now = (queued, running, llm.pending, llm.calls)
-        if now != last or running:
-            last, since = now, time.monotonic()
-        limit = settle if llm.pending else patience
+        if (left, llm.pending) != last:
+            last, since = (left, llm.pending), time.monotonic()
+        limit = settle * (_RUNNING if running else 1) if llm.pending else patience
         if time.monotonic() - since >= limit:
-            return int(queued)
-        await anyio.sleep(min(_LOOK, limit))
+            return left
+        await anyio.sleep(min(_LOOK, settle))
 
 
 def answered_by(llm: LLM, *, parallel: int = 8) -> Respond:
