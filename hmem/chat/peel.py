@@ -118,7 +118,10 @@ class _Peeling:
             raise Unreadable("pieces of JSON outside its brackets")
         if len(self._values) > 1 and len(_FENCE.findall(prose)) % 2:
             raise CutOff("cut off")  # the fence round them was not closed
-        return together(self._values)
+        value = together(self._values)
+        if value and not _says(value):
+            raise Unreadable("holds no JSON object or list")
+        return value
 
     def _after(self, mark: re.Match[str]) -> int:
         """Take in what a mark begins; where to look on."""
