@@ -131,7 +131,7 @@ VALUES = st.recursive(
 
 class TestRoundTrips:
     @settings(
-        max_examples=150,
+        max_examples=80,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
@@ -267,7 +267,11 @@ class TestDamage:
         whole = tmp_path / "whole"
         Cassette(whole).record(*entries)
         data, path, seen = whole.read_bytes(), tmp_path / "cut", set()
-        for size in range(len(data)):
+        ends = [n for n, byte in enumerate(data) if byte == ord("\n")]
+        near = {end + by for end in ends for by in (-1, 0, 1, 2)}
+        for size in sorted(
+            n for n in near | {*range(0, len(data), 7)} if n < len(data)
+        ):
             path.write_bytes(data[:size])
             found = Cassette(path).chats()
             assert found == entries[: len(found)]
@@ -646,6 +650,22 @@ class TestReplayLLM:
         with pytest.raises(LLMError) as e:
             await llm.complete(asked("a"))
         assert e.value.why == "reply"
+
+    async def test_whether_the_model_is_there_is_asked_of_it_alone(
+        self, path: Path
+    ) -> None:
+        class Down(ScriptedLLM):
+            async def probe(self) -> bool:
+                return False
+
+        assert await ReplayLLM(Cassette(path), llm=Down()).probe() is False
+        for llm in (
+            ReplayLLM(Cassette(path)),
+            ReplayLLM(Cassette(path), llm=Down(), strict=True),
+            ReplayLLM(Cassette(path), llm=ScriptedLLM()),
+        ):
+            assert await llm.probe() is True
+        assert os.listdir(path.parent) == []
 
     def test_nobody_to_ask_is_a_mistake(self, path: Path) -> None:
         with pytest.raises(ConfigError, match="needs an llm"):

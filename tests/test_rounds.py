@@ -138,6 +138,10 @@ class TestPending:
         await ask(llm, "a", "b", "a")
         assert (llm.pending, seen, llm.calls) == (2, [1, 2], 3)
 
+    async def test_a_probe_is_no_question(self, llm: RoundsLLM) -> None:
+        assert await llm.probe() is True
+        assert llm.pending == 0
+
     async def test_a_rung_makes_no_difference(self, llm: RoundsLLM) -> None:
         await ask(llm, "a")
         lower = talk("a")

@@ -105,6 +105,12 @@ class ReplayLLM:
                     return known.give()
                 return await self._ask(self.inner, asked, key)
 
+    async def probe(self) -> bool:
+        """Whether answers can be had: of the inner model where that is asked (True where
+        it cannot say), else True. Records nothing."""
+        probe = None if self.strict else getattr(self.inner, "probe", None)
+        return True if probe is None else bool(await probe())
+
     async def aclose(self) -> None:
         """Put the cassette in order if it was added to, and close the inner model."""
         with as_llm_error():

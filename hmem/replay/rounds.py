@@ -106,6 +106,10 @@ class RoundsLLM:
         self._note(asked)
         raise LLMError(f"request {asked.key} waits for its round", why="waiting")
 
+    async def probe(self) -> bool:
+        """True: it is never down, and a trial question would stand in a round."""
+        return True
+
     async def aclose(self) -> None:
         """Put the cassette in order."""
         with as_llm_error():
