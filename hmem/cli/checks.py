@@ -11,27 +11,29 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from hmem import __version__
 from hmem.config import Config
 from hmem.errors import HmemError
-from hmem.protocols import LLM, Rung
+from hmem.protocols import Space
 
 State = Literal["ok", "note", "broken"]
-PATIENCE = 20.0
-"""Seconds for one answer of an endpoint."""
+PATIENCE = 60.0
+"""Seconds for one model, however often it is asked."""
 # SQLite from 3.7.0 to before this can corrupt a file when two connections checkpoint it at
 # one instant.
 WAL_RESET_FIXED = (3, 51, 3)
-_RUNGS: tuple[Rung, ...] = get_args(Rung)
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"colour": {"type": "string", "maxLength": 20}},
     "required": ["colour"],
     "additionalProperties": False,
 }
-_ASKED = 'Answer with JSON of the form {"colour": "..."}: which colour has the sky?'
+_ASKED = [
+    {"role": "system", "content": 'Answer with JSON of the form {"colour": "..."}.'},
+    {"role": "user", "content": "Which colour has the sky?"},
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,27 +165,24 @@ def _queue(jobs: dict[str, int]) -> Iterator[Check]:
 async def _guarded(name: str, check: Any) -> Check:
     """What a check found; an error of a model or of the settings is what it found."""
     try:
-        async with asyncio.timeout(PATIENCE * len(_RUNGS)):
+        async with asyncio.timeout(PATIENCE):
             found: Check = await check
     except HmemError as e:
         return _broken(name, " ".join(str(e).split()))
     except TimeoutError:
-        return _broken(name, f"no answer within {PATIENCE * len(_RUNGS):.0f} s")
+        return _broken(name, f"no answer within {PATIENCE:.0f} s")
     return found
 
 
 async def _embedder(config: Config) -> Check:
     from hmem.backends import make_embedder
-    from hmem.embed.weights import HOW_TO_GET_IT
 
     embedder = await asyncio.to_thread(make_embedder, config)
     if embedder is None:
-        how = "" if config.embed == "none" else f": {HOW_TO_GET_IT}"
-        return _note("embedder", f"none, so searches go by words alone{how}")
+        return _no_embedder(config)
     try:
         begun = time.perf_counter()
-        async with asyncio.timeout(PATIENCE):
-            vectors = await embedder.embed(["hello"], purpose="query")
+        vectors = await embedder.embed(["hello"], purpose="query")
         took = (time.perf_counter() - begun) * 1000
     finally:
         await embedder.aclose()
@@ -193,12 +192,24 @@ async def _embedder(config: Config) -> Check:
     return _fits(config, embedder.model, int(vectors.shape[1]), detail)
 
 
+def _no_embedder(config: Config) -> Check:
+    """Whether that matters, and what can be done."""
+    from hmem.embed.weights import HOW_TO_GET_IT
+
+    space = _space(config)
+    if space is not None and not config.allow_degraded:
+        return _broken(
+            "embedder",
+            f"none, but the store holds vectors of {space.model}: {HOW_TO_GET_IT};"
+            " name that model in HMEM_EMBED; or HMEM_ALLOW_DEGRADED=1",
+        )
+    how = "" if config.embed == "none" else f": {HOW_TO_GET_IT}"
+    return _note("embedder", f"none, so searches go by words alone{how}")
+
+
 def _fits(config: Config, model: str, dim: int, detail: str) -> Check:
     """Whether it is the model of the store's vectors."""
-    from hmem.stores.manifest import read_manifest
-
-    manifest = read_manifest(config.folder)
-    space = None if manifest is None else manifest.space
+    space = _space(config)
     if space is not None and (space.model, space.dim) != (model, dim):
         return _broken(
             "embedder",
@@ -207,43 +218,46 @@ def _fits(config: Config, model: str, dim: int, detail: str) -> Check:
     return _ok("embedder", detail)
 
 
+def _space(config: Config) -> Space | None:
+    """The model of the store's vectors."""
+    from hmem.stores.manifest import read_manifest
+
+    manifest = read_manifest(config.folder)
+    return None if manifest is None else manifest.space
+
+
 async def _chat_model(config: Config) -> Check:
-    """Whether the model answers, and the first form of JSON that it gives."""
+    """Whether the model answers, and the strictest form of JSON that it gives."""
     from hmem.backends import make_llm
+    from hmem.chat.ladder import Ladder, Schema
+    from hmem.errors import ExtractionError
 
     llm = await asyncio.to_thread(make_llm, config)
     if llm is None:
         return _note(
             "chat model", "none (HMEM_LLM): what is said is kept word for word"
         )
+    schema = Schema("doctor", "1", _SCHEMA)
+    begun = time.perf_counter()
     try:
-        for rung in _RUNGS:
-            if await _answers_in(llm, rung):
-                return _ok("chat model", f"{llm.model}: answers, JSON as {rung}")
+        answer = await Ladder(llm).ask(
+            _ASKED, schema=schema, read=_colour, purpose="doctor", max_tokens=200
+        )
+    except ExtractionError as e:
+        return _broken("chat model", f"{llm.model} answers, without usable JSON: {e}")
     finally:
         await llm.aclose()
-    return _broken("chat model", f"{llm.model}: answers, but never with usable JSON")
+    took = (time.perf_counter() - begun) * 1000
+    return _ok("chat model", f"{llm.model}: JSON as {answer.usage.rung}, {took:.0f} ms")
 
 
-async def _answers_in(llm: LLM, rung: Rung) -> bool:
-    """Whether the model gives the JSON asked for. Raises LLMError when it gives none."""
-    from hmem.chat.peel import Unreadable, value_of
-    from hmem.errors import LLMError
+def _colour(value: Any) -> str:
+    """What was asked for. Raises Unreadable for anything else."""
+    from hmem.chat.peel import Unreadable
 
-    messages = [{"role": "user", "content": _ASKED}]
-    try:
-        async with asyncio.timeout(PATIENCE):
-            answer = await llm.complete(
-                messages, schema=_SCHEMA, rung=rung, max_tokens=200
-            )
-        value = value_of(answer.content)
-    except LLMError as e:
-        if e.why == "form":
-            return False
-        raise
-    except Unreadable:
-        return False
-    return isinstance(value, dict) and isinstance(value.get("colour"), str)
+    if isinstance(value, dict) and isinstance(value.get("colour"), str):
+        return str(value["colour"])
+    raise Unreadable("an object with a colour was asked for")
 
 
 def _ok(name: str, detail: str) -> Check:

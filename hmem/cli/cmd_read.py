@@ -20,7 +20,7 @@ MOST = 1_000
 
 
 @click.command()
-@click.argument("query")
+@click.argument("query", callback=options.words)
 @options.user
 @click.option("-k", default=10, show_default=True, help="How many.")
 @options.question
@@ -52,7 +52,7 @@ def search(
 
 
 @click.command()
-@click.argument("query")
+@click.argument("query", callback=options.words)
 @options.user
 @click.option(
     "--max-tokens", type=int, help="The most it may be (HMEM_CONTEXT_TOKENS)."

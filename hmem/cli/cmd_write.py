@@ -27,7 +27,7 @@ _MOST = 1_000_000
 
 
 @click.command()
-@click.argument("text", required=False)
+@click.argument("text", required=False, callback=options.words)
 @options.user
 @options.labels
 @options.observed_at
@@ -90,6 +90,8 @@ def add(
     with _memory(config) as mem:
         receipts = _store(mem, parts, said, shown=shown)
         late = _wait(receipts, timeout, shown=shown) if wait else None
+        if late is not None:
+            mem.close(timeout=0.0)  # it has been waited for
     _tell(receipts, sum(len(part.entries) for part in parts), as_json=as_json)
     if late is not None:
         raise Failed(late)

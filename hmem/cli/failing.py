@@ -18,13 +18,15 @@ class Misused(click.ClickException):
 def in_one_line(error: Exception) -> click.ClickException | None:
     """The error as the command line tells it; None for one that passes as it is: click's
     own, a reader of our output that has gone (click ends quietly then), and a bug."""
-    from hmem.errors import HmemError, InputError
+    from hmem.errors import EmbeddingSpaceError, HmemError, InputError
 
     if isinstance(error, (click.ClickException, BrokenPipeError)):
         return None
     line = " ".join(str(error).split())
     if isinstance(error, InputError):
         return Misused(line)
+    if isinstance(error, EmbeddingSpaceError):
+        line += "; here that is HMEM_ALLOW_DEGRADED=1"
     if isinstance(error, (HmemError, OSError)):
         return Failed(line or type(error).__name__)
     return None

@@ -1,10 +1,13 @@
 """Options that several commands share."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from hmem.cli.failing import Misused
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -16,6 +19,17 @@ json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 observed_at = click.option(
     "--observed-at", metavar="TIME", help="When it was said (default: now)."
 )
+
+
+def words(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:  # noqa: ARG001
+    """A callback for an argument of words: read as UTF-8 whatever the locale is, or
+    refused; hmem would drop what is not text."""
+    if text is None or not any("\ud800" <= char <= "\udfff" for char in text):
+        return text
+    try:
+        return os.fsencode(text).decode()
+    except UnicodeError as e:
+        raise Misused(f"{param.human_readable_name} is not UTF-8") from e
 
 
 def labels(function: F) -> F:

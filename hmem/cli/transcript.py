@@ -25,7 +25,7 @@ Form = Literal["json", "jsonl", "text"]
 FORMS: tuple[Form, ...] = get_args(Form)
 BATCH = 100
 """Entries in one call, at most: what is sent again when a run is broken off."""
-_PARAGRAPHS = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+_PARAGRAPHS = re.compile(r"\n(?:[^\S\n]*\n)+")
 _HINT = "; --format says what it is"
 
 
@@ -94,7 +94,7 @@ def with_ids(entries: Sequence[Any]) -> list[Any]:
 
 
 def _paragraphs(text: str, longest: int) -> Iterator[str]:
-    for paragraph in _PARAGRAPHS.split(text.replace("\r\n", "\n").strip()):
+    for paragraph in _PARAGRAPHS.split(text.replace("\r\n", "\n")):
         rest = paragraph.strip("\n")
         while len(rest) > longest:
             blank = max(rest.rfind(" ", 0, longest), rest.rfind("\n", 0, longest))
