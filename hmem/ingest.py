@@ -5,11 +5,12 @@ claim of queued jobs to the plan that ends them, is `hmem.process`.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import anyio.to_thread
@@ -18,6 +19,7 @@ from hmem.config import Config
 from hmem.inputs.items import Item
 from hmem.inputs.messages import Message
 from hmem.inputs.scope import Scope
+from hmem.privacy import Policy, redact, redact_metadata
 from hmem.protocols import (
     Accept,
     Clock,
@@ -43,6 +45,7 @@ LONG = 4_000
 """Characters in one call above which cutting and tokenising leave the event loop: a
 thousand take 4 ms when no word of theirs was seen before, a hop to a thread 0.15."""
 
+Said = TypeVar("Said", Message, Item)
 UNSAVED = 2**40
 """Sequences of turns in no store: above those of any stored one."""
 
@@ -75,6 +78,7 @@ class Intake:
         self._config = config
         self._embedder = embedder
         self._clock = clock
+        self._policy = Policy(secrets=config.secrets, pii=config.pii)
 
     async def accept(
         self,
@@ -89,19 +93,32 @@ class Intake:
 
         def build() -> Accept:
             made = self.build(call, queue=queue)
-            return replace(made, extract=extract and bool(made.turns), skipped=skipped)
+            return replace(
+                made,
+                extract=extract and bool(made.turns),
+                skipped=skipped + made.skipped,
+            )
 
         if call.size <= LONG:
             return build()
         return await anyio.to_thread.run_sync(build)
 
     def build(self, call: Call, *, queue: bool) -> Accept:
-        """The work itself; synchronous."""
+        """The work itself; synchronous. What privacy forbids is taken out here, before
+        anything is made of it, and told in `skipped`. Raises InputError where the policy
+        refuses."""
         now = self._clock()
         observed = call.observed_at or now
+        found: Counter[str] = Counter()
+        messages = [self._allowed(message, found) for message in call.messages]
+        items = [self._allowed(item, found) for item in call.items]
         return Accept(
-            turns=tuple(self._turn(m, observed) for m in call.messages),
-            items=tuple(self.fact(i, observed, call.scope) for i in call.items),
+            turns=tuple(self._turn(m, observed) for m in messages),
+            items=tuple(self._fact(i, observed, call.scope) for i in items),
+            skipped=tuple(
+                Skipped(reason=f"redacted: {kind}" + (f" ({n}x)" if n > 1 else ""))
+                for kind, n in sorted(found.items())
+            ),
             agent_id=call.scope.agent_id,
             session_id=call.scope.session_id,
             recorded_at=to_micros(now),
@@ -155,8 +172,24 @@ class Intake:
             metadata=message.metadata,
         )
 
+    def _allowed(self, said: Said, found: Counter[str]) -> Said:
+        """A message or an item without what privacy forbids; counted in `found`."""
+        if self._policy.is_off:
+            return said
+        text = redact(said.text, self._policy)
+        metadata = redact_metadata(said.metadata, self._policy)
+        if not text.found and not metadata.found:
+            return said
+        found.update(text.found)
+        found.update(metadata.found)
+        return replace(said, text=text.text, metadata=metadata.values)
+
     def fact(self, item: Item, valid_from: datetime, scope: Scope) -> NewMemory:
-        """A fact to store, believed from `valid_from` on."""
+        """A fact to store, believed from `valid_from` on, without what privacy forbids.
+        Raises InputError where the policy refuses."""
+        return self._fact(self._allowed(item, Counter()), valid_from, scope)
+
+    def _fact(self, item: Item, valid_from: datetime, scope: Scope) -> NewMemory:
         ends = self._cut(item.text, str)
         return NewMemory(
             text=item.text,
