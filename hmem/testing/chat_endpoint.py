@@ -35,8 +35,12 @@ class ChatEndpoint(Loopback):
         self._script: list[Any] = []
 
     def reset(self) -> None:
-        """Forget the requests and what was to be said."""
+        """Forget the requests and what was to be said, and answer well again."""
         super().reset()
+        self.unsay()
+
+    def unsay(self) -> None:
+        """Forget what was to be said."""
         self._script.clear()
 
     def say(self, *replies: Any) -> None:
