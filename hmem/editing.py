@@ -10,7 +10,13 @@ import numpy as np
 
 from hmem.config import Config
 from hmem.embed.checks import embed
-from hmem.errors import BadTimeError, EmbedderError, InputError, InputTypeError
+from hmem.errors import (
+    BadTimeError,
+    EmbedderError,
+    InputError,
+    InputTypeError,
+    TextTooLongError,
+)
 from hmem.ingest import Intake, fact_texts
 from hmem.inputs.items import Item, read_fact_text
 from hmem.inputs.metadata import read_metadata
@@ -25,12 +31,14 @@ from hmem.protocols import (
     Note,
     Op,
     Outcome,
+    ReinstateMemory,
     Space,
     TurnRow,
     VectorRows,
     WritePlan,
 )
 from hmem.records import HistoryEvent, MemoryRecord
+from hmem.text import clean
 from hmem.times import from_micros, moment, to_micros
 from hmem.vectors import codec
 from hmem.views import memory_record
@@ -132,6 +140,25 @@ class Editor:
             raise InputError("the memory was erased while it was updated")
         return memory_record(user_id, found)
 
+    async def reinstate(
+        self, user_id: str, row_id: object, *, reason: object = None
+    ) -> MemoryRecord:
+        """Open a closed fact again. Raises InputError for what is none, and for one whose
+        words another open fact says."""
+        why = read_reason(reason)
+        row = await self.row(user_id, row_id)
+        if not isinstance(row, MemoryRow) or row.valid_to is None:
+            raise InputError("no closed memory of this user has that id")
+        op = ReinstateMemory(id=row.id, reason=why or "reinstated")
+        plan = WritePlan(at=to_micros(self._clock()), ops=(op,))
+        (outcome,) = (await self._store.apply(user_id, plan)).outcomes
+        if outcome.status == "duplicate" and outcome.id != row.id:
+            raise InputError(f"an open memory says the same: {outcome.id}")
+        found = await self.row(user_id, row.id)
+        if not isinstance(found, MemoryRow):
+            raise InputError("the memory was erased while it was reinstated")
+        return memory_record(user_id, found)
+
     async def history(self, user_id: str, row_id: object) -> list[HistoryEvent]:
         """What happened to a fact and to those it replaced or was replaced by, and why."""
         name = read_row_id(row_id)
@@ -195,6 +222,20 @@ class Editor:
             keys=np.array([(0, n) for n in range(len(texts))], np.uint32),
             codes=encoder.encode(vectors),
         )
+
+
+MAX_REASON_CHARS = 500
+
+
+def read_reason(value: object) -> str | None:
+    """Why something is done, for the journal: a str of up to 500 characters, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InputTypeError(f"reason must be a str, not {type(value).__name__}")
+    if len(value) > MAX_REASON_CHARS:
+        raise TextTooLongError(f"reason is longer than {MAX_REASON_CHARS} characters")
+    return clean(value).strip() or None
 
 
 def read_row_id(value: object) -> str:

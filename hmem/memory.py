@@ -174,6 +174,19 @@ class AsyncMemory(Reading):
             editor = self._rooms.editor
             return await editor.delete(user, id, observed_at=observed_at)
 
+    async def reinstate(
+        self, id: str, *, user_id: object, reason: str | None = None
+    ) -> MemoryRecord:
+        """Open a closed memory again, as if it had never been closed: undoes a
+        `delete`, or a superseding that was wrong. What superseded it stays.
+
+        Raises InputError when the id is not a closed memory of the user, or when another
+        open memory says the same.
+        """
+        user = read_id(user_id, "user_id")
+        with self._life.call():
+            return await self._rooms.editor.reinstate(user, id, reason=reason)
+
     async def delete_user(self, user_id: object) -> Erased:
         """Destroy all that is stored of a user, in every file. Others are untouched."""
         user = read_id(user_id, "user_id")

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from hmem.inputs.scope import Scope
+from hmem.protocols import Priority
 from hmem.receipts import Receipt
 from hmem.records import (
     Block,
@@ -15,6 +16,7 @@ from hmem.records import (
     Kind,
     MemoryRecord,
     Page,
+    Preview,
     SearchResult,
 )
 
@@ -44,6 +46,7 @@ class Scoped:
         infer: bool = True,
         metadata: object = None,
         idempotency_key: str | None = None,
+        priority: Priority = "live",
         wait: bool = False,
         timeout: float | None = None,
     ) -> Receipt:
@@ -57,7 +60,25 @@ class Scoped:
             infer=infer,
             metadata=metadata,
             idempotency_key=idempotency_key,
+            priority=priority,
             wait=wait,
+            timeout=timeout,
+        )
+
+    async def preview(
+        self,
+        messages: object,
+        *,
+        observed_at: Time | None = None,
+        timeout: float | None = None,
+    ) -> list[Preview]:
+        """See `AsyncMemory.preview`."""
+        return await self._memory.preview(
+            messages,
+            user_id=self.scope.user_id,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            observed_at=observed_at,
             timeout=timeout,
         )
 
@@ -164,6 +185,12 @@ class Scoped:
         """See `AsyncMemory.delete`."""
         return await self._memory.delete(
             id, user_id=self.scope.user_id, observed_at=observed_at
+        )
+
+    async def reinstate(self, id: str, *, reason: str | None = None) -> MemoryRecord:
+        """See `AsyncMemory.reinstate`."""
+        return await self._memory.reinstate(
+            id, user_id=self.scope.user_id, reason=reason
         )
 
     async def history(self, id: str) -> list[HistoryEvent]:

@@ -187,6 +187,14 @@ class Memory:
             lambda: self._inner.delete(id, user_id=user_id, observed_at=observed_at)
         )
 
+    def reinstate(
+        self, id: str, *, user_id: object, reason: str | None = None
+    ) -> MemoryRecord:
+        """See `AsyncMemory.reinstate`."""
+        return self._loop.run(
+            lambda: self._inner.reinstate(id, user_id=user_id, reason=reason)
+        )
+
     def delete_user(self, user_id: object) -> Erased:
         """See `AsyncMemory.delete_user`."""
         return self._loop.run(lambda: self._inner.delete_user(user_id))

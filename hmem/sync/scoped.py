@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hmem.inputs.scope import Scope
+from hmem.protocols import Priority
 from hmem.records import (
     Block,
     Category,
@@ -13,6 +14,7 @@ from hmem.records import (
     Kind,
     MemoryRecord,
     Page,
+    Preview,
     SearchResult,
 )
 from hmem.scoped import During, Time
@@ -38,6 +40,7 @@ class SyncScoped:
         infer: bool = True,
         metadata: object = None,
         idempotency_key: str | None = None,
+        priority: Priority = "live",
         wait: bool = False,
         timeout: float | None = None,
     ) -> SyncReceipt:
@@ -51,7 +54,25 @@ class SyncScoped:
             infer=infer,
             metadata=metadata,
             idempotency_key=idempotency_key,
+            priority=priority,
             wait=wait,
+            timeout=timeout,
+        )
+
+    def preview(
+        self,
+        messages: object,
+        *,
+        observed_at: Time | None = None,
+        timeout: float | None = None,
+    ) -> list[Preview]:
+        """See `Memory.preview`."""
+        return self._memory.preview(
+            messages,
+            user_id=self.scope.user_id,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            observed_at=observed_at,
             timeout=timeout,
         )
 
@@ -159,6 +180,10 @@ class SyncScoped:
         return self._memory.delete(
             id, user_id=self.scope.user_id, observed_at=observed_at
         )
+
+    def reinstate(self, id: str, *, reason: str | None = None) -> MemoryRecord:
+        """See `Memory.reinstate`."""
+        return self._memory.reinstate(id, user_id=self.scope.user_id, reason=reason)
 
     def history(self, id: str) -> list[HistoryEvent]:
         """See `Memory.history`."""
