@@ -1,0 +1,223 @@
+"""Rules for two ends or one ("between May and July", "since 2021"), and for what is only a
+time behind its preposition ("in March", "on the 5th", "in 2023")."""
+
+from collections.abc import Callable
+from functools import partial
+
+from hmem.timeparse import almanac as cal
+from hmem.timeparse import atoms
+from hmem.timeparse.almanac import Stretch
+from hmem.timeparse.phrase import Now, Time, backwards, fixed, once, onwards
+from hmem.timeparse.rules import Made, Stage, time_of
+from hmem.timeparse.tokens import Token
+from hmem.timeparse.units import SIZES
+
+# ----------------------------------------------------------------------- two ends
+
+
+def _between(now: Now, tokens: list[Token]) -> Made:
+    """From the first day of one time to the last of another."""
+    first, last = time_of(tokens[0]), time_of(tokens[-1])
+    if "open" in (first.kind, last.kind):
+        return None
+    made = _joined(first, last, now)
+    sure = min(first.sure, last.sure, 0.9)
+    weekdays = first.cycle == last.cycle == "week"
+    size = min(first.precision, last.precision, key=SIZES.index)
+    return made.but(
+        kind="range",
+        precision=size,
+        sure=sure * (0.6 if weekdays else 1.0),
+        guard="count" if "count" in (first.guard, last.guard) else "",
+        point=None,
+        exact=None,
+    )
+
+
+def _joined(first: Time, last: Time, now: Now) -> Time:
+    """One stretch, or one in each turn. Raises ValueError where they do not go together."""
+    if last.cycle == "once":
+        end = fixed(last)
+        start = fixed(first) if first.cycle == "once" else _before(first, end)
+        return once(_stretched(start, end), "day")
+    if first.cycle == "once":
+        start = fixed(first)
+        return once(_stretched(start, _following(start, last, now)), "day")
+    if first.cycle != last.cycle:
+        raise ValueError("of different cycles")
+    return last.but(turn=partial(_pair, first, last))
+
+
+def _pair(first: Time, last: Time, number: int) -> Stretch:
+    """The turn of `last` with that of `first` which leads up to it."""
+    end = last.turn(number)
+    for _, start in backwards(first, number, 2):
+        if start.start <= end.start:
+            return Stretch(start.start, end.end)
+    raise ValueError("no such turn")
+
+
+def _following(start: Stretch, last: Time, now: Now) -> Stretch:
+    """The first turn that begins no earlier than a fixed start."""
+    here = _year_of(start) if last.cycle == "year" else now.turn(last.cycle)
+    for _, stretch in onwards(last, here):
+        if stretch.start >= start.start:
+            return stretch
+    raise ValueError("no such turn")
+
+
+def _before(first: Time, last: Stretch) -> Stretch:
+    """The turn that leads up to a fixed end."""
+    year = _year_of(last)
+    number = {"year": year, "month": year * 12 + 11}.get(
+        first.cycle, (last.start // cal.DAY - 1) // 7
+    )
+    for _, stretch in backwards(first, number, 13):
+        if stretch.start <= last.start:
+            return stretch
+    raise ValueError("no such turn")
+
+
+def _year_of(stretch: Stretch) -> int:
+    return cal.day_of(stretch.start).year
+
+
+def _stretched(first: Stretch, last: Stretch) -> Stretch:
+    if first.start >= last.end:
+        raise ValueError("the wrong way round")
+    return Stretch(first.start, last.end)
+
+
+def _years(_: Now, tokens: list[Token]) -> Made:
+    first, last = tokens[0].value
+    if not 1500 <= first < last <= 2200:
+        return None
+    stretch = Stretch(cal.years(first).start, cal.years(last).end)
+    return once(stretch, "year", "range", 0.9).but(guard="count")
+
+
+# ------------------------------------------------------------------------ one end
+
+
+def _since(now: Now, tokens: list[Token]) -> Made:
+    """From its beginning to the end of today; to the end of time where it lies ahead."""
+
+    def shape(stretch: Stretch) -> Stretch:
+        ahead = stretch.start >= now.tomorrow
+        return Stretch(stretch.start, cal.OPEN_END if ahead else now.tomorrow)
+
+    return _opened(tokens, shape, 0.9)
+
+
+def _before_it(_: Now, tokens: list[Token]) -> Made:
+    return _opened(tokens, lambda s: Stretch(cal.OPEN_START, s.start), 0.85)
+
+
+def _after_it(_: Now, tokens: list[Token]) -> Made:
+    return _opened(tokens, lambda s: Stretch(s.end, cal.OPEN_END), 0.85)
+
+
+def _until(_: Now, tokens: list[Token]) -> Made:
+    """Up to its end."""
+    return _opened(tokens, lambda s: Stretch(cal.OPEN_START, s.end), 0.7)
+
+
+def _opened(
+    tokens: list[Token], shape: Callable[[Stretch], Stretch], most: float
+) -> Made:
+    time = time_of(tokens[-1])
+    if time.kind == "open":
+        return None
+    guard = "name" if tokens[-1].code == "MONTH" else time.guard
+    sure = min(time.sure, most)
+    return time.but(
+        shape=shape, kind="open", sure=sure, guard=guard, point=None, exact=None
+    )
+
+
+# ------------------------------------------------------- only behind a preposition
+
+
+def _out(time: Time | None) -> Made:
+    """To be handed out as it stands."""
+    return time and Token("OUT", 0, 0, None, time)
+
+
+def _month(_: Now, tokens: list[Token]) -> Made:
+    return _out(time_of(tokens[-1]))
+
+
+def _year(_: Now, tokens: list[Token]) -> Made:
+    if tokens[-1].code == "YEAR" and not 1800 <= tokens[-1].value <= 2200:
+        return None
+    return _out(time_of(tokens[-1]))
+
+
+def _occasion(_: Now, tokens: list[Token]) -> Made:
+    """ "The 2022 trip"."""
+    year = tokens[0].value
+    if not 1900 <= year <= 2100:
+        return None
+    return _out(once(cal.years(year), "year", "absolute", 0.7).but(guard="occasion"))
+
+
+def _season(_: Now, tokens: list[Token]) -> Made:
+    time = time_of(tokens[-1])
+    return _out(time.but(sure=min(time.sure, 0.65), guard="noun"))
+
+
+def _day_of_month(_: Now, tokens: list[Token]) -> Made:
+    time = atoms.month_date(tokens[-1].value)
+    return _out(time and time.but(guard="noun"))
+
+
+def _the_weekend(_: Now, tokens: list[Token]) -> Made:
+    unit = tokens[0].value
+    if unit.name != "weekend" or unit.plural:
+        return None
+    return atoms.WEEKEND.but(sure=0.7, guard="noun")
+
+
+def _likely(build: Callable[[Now, list[Token]], Made]) -> Callable[..., Made]:
+    """Not for a number that is as likely an amount as a year."""
+
+    def checked(now: Now, tokens: list[Token]) -> Made:
+        last = tokens[-1]
+        if last.code == "YEAR" and not (
+            1800 <= last.value <= 2200 and last.value % 100
+        ):
+            return None
+        return build(now, tokens)
+
+    return checked
+
+
+_END = "(DAY|DATE|MDAY|MON|ANYMONTH|YFL|QUARTER|FIX)"
+OPEN = Stage(
+    (
+        ("between the? TIMES comma? and the? TIMES", _between),
+        ("from the? TIMES comma? (to|until|dash) the? TIMES", _between),
+        ("(from|between|in) YEARS", _years),
+        (f"{_END} (to|until|dash) the? {_END}", _between),
+        ("IN? (MON|ANYMONTH) (and|or|slash) (MON|ANYMONTH)", _between),
+        ("from the? TIMES (onwards|on (?!the? TIMES))", _since),
+        ("since (the|in)? TIMES", _since),
+        ("(before|prior to) the? TIMES", _likely(_before_it)),
+        ("after the? TIMES", _likely(_after_it)),
+        ("(until|by) the? TIMES", _likely(_until)),
+        ("(over|at|on|IN)? the UNIT (?!of|before|after)", _the_weekend),
+        ("IN ANYMONTH", _month),
+        ("IN (YEAR|SHORT)|circa YEAR", _year),
+        ("from YEAR", _likely(_year)),
+        ("YEAR", _occasion),
+        ("(IN|over|during|from|for|of) the? SEASON", _season),
+        ("(IN|for|of|from) the? QUARTER", _month),
+        (
+            (
+                "(on|since|until|by|before|after) the ORD"
+                "(?!UNIT|PART|TIMES|ORD|half|time|PLURAL)"
+            ),
+            _day_of_month,
+        ),
+    )
+)

@@ -1,0 +1,162 @@
+"""Tables of rules, and how they are applied.
+
+A rule is a regular expression over the classes of tokens, written in words, and the
+function that makes one token of those it matched. A stage is a table: at each place its
+first rule that fits is taken, until none fits any more.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from hmem.timeparse.almanac import years
+from hmem.timeparse.phrase import Now, Time, once
+from hmem.timeparse.tokens import Token
+from hmem.timeparse.words import Unit, listed
+
+Made = Token | Time | None
+Build = Callable[[Now, list[Token]], Made]
+Rule = tuple[str, Build]
+"""`Build` gets the tokens with a value that the pattern matched (classes in capitals). It
+returns what they mean together, or None for what cannot be: it is then left unread."""
+
+_CODES = listed(
+    """
+    the a of in during over under on at for to until and or ago before prior
+    after since by from onwards between last past previous next coming this
+    early mid late start end rest half later earlier around circa every more
+    less than now time comma slash dash dead NUM NUMW TENS FUZZY ORD ORDW YEAR
+    YEARS PAIR SHORT BIG UNIT UYEAR OFUNIT MONTH PLAINM WEAKM WDAY WEAKW
+    PLWDAY SEASON PLSEASON WEAKS HOLI PLHOLI QUARTER WNUM CLOCK PART PLPART
+    DECADE DAY TONIGHT DATE WEEK MON YR FIX MDAY YFL WFL MFL OUT
+    """
+)
+_CHAR = {name: chr(0x100 + i) for i, name in enumerate(_CODES)}
+_MONTH = "MONTH PLAINM"
+_YEARLY = f"{_MONTH} MDAY HOLI SEASON QUARTER YFL"
+_FIXED = "DAY DATE WEEK MON YR FIX"
+_GROUPS = {
+    "ANYMONTH": _MONTH,
+    "IN": "in during",
+    "UNIT": "UNIT UYEAR",
+    "NUMBER": "NUM NUMW FUZZY",
+    "NTH": "ORD ORDW",
+    "DAYNUM": "ORD NUM",
+    "YEARLY": _YEARLY,
+    "FIXED": _FIXED,
+    "TIME": f"{_YEARLY} {_FIXED} WDAY WFL MFL TONIGHT",
+    "DAYLIKE": "DAY DATE MDAY WDAY HOLI WFL YFL MFL",
+    "ANYYEAR": "YEAR SHORT",
+    "TIMES": f"{_YEARLY} {_FIXED} WDAY WFL MFL TONIGHT YEAR DECADE OFUNIT",
+    "PLURAL": "PLWDAY PLSEASON PLHOLI PLPART",
+    "NAMED": f"{_MONTH} MDAY HOLI SEASON WDAY QUARTER",
+}
+_WORD = re.compile("[A-Za-z]+")
+
+
+def _pattern(words: str) -> str:
+    """A rule's words as a regular expression over token classes."""
+
+    def char(found: re.Match[str]) -> str:
+        names = _GROUPS.get(found[0], found[0]).split()
+        chars = "".join(_CHAR[name] for name in names)
+        return chars if len(chars) == 1 else f"[{chars}]"
+
+    return _WORD.sub(char, re.sub(r"\((?!\?)", "(?:", words)).replace(" ", "")
+
+
+class Stage:
+    """A table of rules."""
+
+    def __init__(self, *tables: Sequence[Rule]) -> None:
+        rules = [rule for table in tables for rule in table]
+        self._builds = [build for _, build in rules]
+        self._search = re.compile("|".join(f"({_pattern(p)})" for p, _ in rules)).search
+
+    def apply(self, tokens: list[Token], now: Now) -> list[Token]:
+        """The tokens with what the rules made of them in their place."""
+        for _ in range(6):
+            made = self._once(tokens, now)
+            if made is tokens:
+                break
+            tokens = made
+        return tokens
+
+    def _once(self, tokens: list[Token], now: Now) -> list[Token]:
+        codes = "".join(_CHAR[token.code] for token in tokens)
+        found = self._search(codes)
+        if found is None:
+            return tokens
+        result: list[Token] = []
+        place = 0
+        while found is not None:
+            first, last = found.span()
+            result += tokens[place:first]
+            result.append(self._build(found.lastindex or 1, tokens[first:last], now))
+            place = last
+            found = self._search(codes, place)
+        return result + tokens[place:]
+
+    def _build(self, index: int, matched: list[Token], now: Now) -> Token:
+        start, end = matched[0].start, matched[-1].end
+        try:
+            made = self._builds[index - 1](
+                now, [t for t in matched if t.code.isupper()]
+            )
+        except (ValueError, OverflowError):  # no such day
+            made = None
+        if isinstance(made, Time):
+            return Token(code_of(made), start, end, None, made)
+        if made is None:
+            return Token("dead", start, end)
+        return Token(made.code, start, end, made.value, made.time)
+
+
+_BY_PRECISION = {
+    "week": "WEEK",
+    "month": "MON",
+    "year": "YR",
+    "day": "DATE",
+    "part": "DATE",
+    "hour": "DATE",
+    "minute": "DATE",
+}
+_BY_CYCLE = {"year": "YFL", "week": "WFL", "month": "MFL"}
+
+
+def code_of(time: Time) -> str:
+    """The class of what was made."""
+    if time.cycle != "once":
+        return _BY_CYCLE[time.cycle]
+    return _BY_PRECISION.get(time.precision, "FIX")
+
+
+def time_of(token: Token) -> Time:
+    """What a token means alone, a bare year included."""
+    if token.time is not None:
+        return token.time
+    if token.code in ("YEAR", "SHORT") and 1500 <= token.value <= 2200:
+        return once(years(token.value), "year", "absolute", 0.9).but(guard="count")
+    raise ValueError("not a time")
+
+
+def unit_of(tokens: Sequence[Token]) -> Unit:
+    """The first unit among tokens. Raises ValueError where there is none."""
+    found = one(tokens, "UNIT", "UYEAR")
+    if found is None:
+        raise ValueError("no unit")
+    return cast(Unit, found.value)
+
+
+def only(tokens: Sequence[Token], *codes: str) -> list[Token]:
+    """The tokens of certain classes."""
+    return [token for token in tokens if token.code in codes]
+
+
+def one(tokens: Sequence[Token], *codes: str) -> Token | None:
+    """The first token of certain classes."""
+    return next((token for token in tokens if token.code in codes), None)
+
+
+def dead(_: Now, __: list[Token]) -> None:
+    """What looks like a time and is none."""

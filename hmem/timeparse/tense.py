@@ -1,0 +1,61 @@
+"""Whether a sentence speaks of what was or of what is to come."""
+
+import re
+from typing import NamedTuple
+
+from hmem.timeparse.phrase import Lean
+
+
+class Leaning(NamedTuple):
+    """Which way, and how sure that is: 1.0 plainly, less without a sign or with both."""
+
+    lean: Lean
+    sure: float
+
+
+_FUTURE = re.compile(
+    r"""\b(?:will|won't|shall|gonna|upcoming|tomorrow|tonight|next|soon|deadline|coming
+    | (?<!was\ )(?<!were\ )(?<!been\ )(?:going|about|planning|hoping|supposed)\ to
+    | (?:plan|plans|need|needs|have|has|hope|want|remember|remind\ \w+)\ to
+    | (?:do|does)\ (?:i|we|you|he|she|they|it|\w+)\ (?:have|need|start|leave|fly|begin)
+    | have\ (?:i|we)\ got | when\ (?:is|are|does|do)\b
+    | (?:am|are|is)\s+(?:\w+\s+){0,2}?\w{2,}ing
+    | (?:is|are)\s+(?:\w+\s+){0,3}?(?:scheduled|booked|planned|due|on|at|in|by|until)
+    | (?:i|we|you|he|she|they|\w+)'(?:m|re)\s+(?:\w+\s+){0,2}?\w{2,}ing
+    | (?:starts|begins|ends|opens|closes|leaves|arrives|expires)
+    )\b | \b\w+'ll\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PAST = re.compile(
+    r"""\b(?:did|didn't|was|were|wasn't|weren't|had|hadn't|been|used\ to|ago|last
+    | yesterday|earlier|went|came|said|told|made|took|saw|got|gave|felt|ate|met|bought|had
+    | ran|wrote|read|sent|left|lost|found|thought|knew|began|broke|brought|caught|chose
+    | drove|drank|fell|flew|forgot|grew|heard|kept|led|paid|put|sold|slept|spent|spoke
+    | stood|swam|taught|threw|won|wore|become|became|built|held|sang
+    | (?!(?:need|feed|speed|indeed|bed|red|hundred|seed|breed|shed|scheduled|booked
+        |planned|supposed)\b)\w{2,}ed
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_STOP = re.compile(r"[.!?;\n](?=\s|$)|\n")
+_REACH = 300
+
+
+def leaning(text: str, start: int, end: int) -> Leaning:
+    """The leaning of the sentence around a place. Questions without a sign lean to the
+    past: it is memories that are asked for."""
+    before = text[max(0, start - _REACH) : start]
+    after = text[end : end + _REACH]
+    stops = [found.end() for found in _STOP.finditer(before)]
+    stop = _STOP.search(after)
+    sentence = (
+        before[stops[-1] if stops else 0 :]
+        + " . "
+        + (after[: stop.start()] if stop else after)
+    )
+    future, past = _FUTURE.search(sentence), _PAST.search(sentence)
+    if future and past:
+        return Leaning("past", 0.6)
+    if future:
+        return Leaning("future", 1.0)
+    return Leaning("past", 1.0 if past else 0.85)

@@ -1,0 +1,244 @@
+"""A text as islands of time words: runs of tokens with nothing else between them."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from hmem.timeparse import almanac as cal
+from hmem.timeparse import atoms
+from hmem.timeparse.phrase import Now, Time, once
+from hmem.timeparse.words import (
+    LEXICON,
+    PLAIN_MONTHS,
+    SKIPPED,
+    WEAK_DAYS,
+    WEAK_MONTHS,
+    exactly,
+)
+
+
+@dataclass(slots=True)
+class Token:
+    """One word, figure or mark, or what a rule made of several.
+
+    `code` is its class. `value` is what rules count with, `time` what it means alone.
+    """
+
+    code: str
+    start: int
+    end: int
+    value: Any = None
+    time: Time | None = None
+
+
+_LEFT = r"(?<![\w.,:/#$€£+@%*=~\\])(?<![0-9]-)"
+_RIGHT = r"(?![\w%°€£$#@\\]|[.,:/'][0-9]|-[0-9])"
+_YEAR = r"[12][0-9]{3}"
+_HALF = r"\s?[AaPp]\.?[Mm]\b\.?"
+_TOKEN = re.compile(
+    rf"""
+    (?P<word>(?<![@#._\\])[A-Za-z]+(?:'[A-Za-z]+)?(?!\w|[.@]\w))
+  | (?P<mark>[,/&]|-+)
+  | (?P<stamp>{_LEFT}{_YEAR}-[0-9]{{2}}-[0-9]{{2}}[T\ ][0-9]{{2}}:[0-9]{{2}}
+        (?::[0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?
+        (?:Z|\ ?[+-][0-9]{{2}}:?[0-9]{{2}})?(?![\w:]))
+  | (?P<date>{_LEFT}(?:{_YEAR}(?P<s1>[-/.])[0-9]{{1,2}}(?P=s1)[0-9]{{1,2}}
+        | [0-9]{{1,2}}(?P<s2>[-/.])[0-9]{{1,2}}(?P=s2){_YEAR}
+        | {_YEAR}-[0-9]{{2}} | [0-9]{{1,2}}/{_YEAR}){_RIGHT})
+  | (?P<isoweek>{_LEFT}{_YEAR}-?W[0-9]{{2}}(?:-?[1-7])?{_RIGHT})
+  | (?P<quarter>{_LEFT}(?:{_YEAR}[\ -]?[Qq][1-4] | [Qq][1-4] | H[12] | W[0-9]{{1,2}})
+        {_RIGHT})
+  | (?P<clock>{_LEFT}(?:(?:2[0-3]|[01]?[0-9]):[0-5][0-9](?::[0-5][0-9])?(?:{_HALF})?
+        | (?:1[0-2]|0?[1-9])(?:\.[0-5][0-9])?{_HALF})(?![\w:]))
+  | (?P<decade>(?<![\w.,$€£])(?:[12][0-9]{{2}}0|'?[0-9]0)'?s(?!\w))
+  | (?P<short>(?<![\w.,])'[0-9]{{2}}(?![\w']))
+  | (?P<ordinal>{_LEFT}[0-9]{{1,2}}(?:st|nd|rd|th)(?!\w))
+  | (?P<pair>{_LEFT}[0-9]{{1,4}}\s?-\s?[0-9]{{1,4}}(?!\s?-){_RIGHT})
+  | (?P<number>{_LEFT}[0-9]{{1,4}}{_RIGHT})
+  | (?P<other>\w+|[^\w\s])
+    """,
+    re.VERBOSE,
+)
+_MARKS = {",": "comma", "/": "slash", "&": "and"}
+_SENTENCE_END = frozenset(".!?:;\"“”'(\n")
+_DATED = re.compile(
+    r"""\s?(?:,\ ?)?(?:of\ )?(?:the\ )?'?[0-9] | \ ?[-/]\ ?[A-Z0-9]
+    | ,?\ (?:of\ )?(?:last|this|next)\ year | \ \w+\ years?\ ago
+    | \ (?:to|and|or|until|through)\ (?:Jan|Feb|Mar|Apr|May|Ju[nl]|Aug|Sep|Oct|Nov|Dec)""",
+    re.VERBOSE,
+)
+"""What makes "May" and "March" months where a sentence begins with them."""
+_SHORTENED = re.compile(
+    r"(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
+    r"|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\Z",
+    re.IGNORECASE,
+)
+_KEEP = Token("", 0, 0)
+"""Stands for a word that neither counts nor ends an island."""
+_Figure = tuple[str, Any, Time | None]
+
+
+def islands(text: str, now: Now) -> list[list[Token]]:
+    """The runs of time words of a text that hold more than function words."""
+    found: list[list[Token]] = []
+    run: list[Token] = []
+    skip, last = 0, 0
+    for match in _TOKEN.finditer(text):
+        start = match.start()
+        if start < skip:
+            continue
+        token = _token(match, text, now)
+        if token is _KEEP:
+            continue
+        if run and (token is None or "\n" in text[last:start]):
+            found.append(run)
+            run = []
+        if token is not None:
+            run.append(token)
+            skip = last = token.end
+    found.append(run)
+    return [run for run in found if any(token.code.isupper() for token in run)]
+
+
+def _token(match: re.Match[str], text: str, now: Now) -> Token | None:
+    kind, start, end = match.lastgroup or "", match.start(), match.end()
+    if kind == "word":
+        return _word(match[0], start, text, now)
+    if kind == "mark":
+        return Token(_MARKS.get(match[0], "dash"), start, end)
+    if kind == "other":
+        return _KEEP if _silent(match[0], start, text) else None
+    try:
+        made = _FIGURES[kind](match[0], now)
+    except (ValueError, OverflowError):  # no such day
+        return None
+    return made and Token(made[0], start, end, made[1], made[2])
+
+
+def _silent(mark: str, start: int, text: str) -> bool:
+    """Whether a mark belongs to the word before it: "weeks' time", "Dec. 5"."""
+    if mark == "'":
+        return start > 0 and text[start - 1].isalpha()
+    return mark == "." and bool(_SHORTENED.search(text, max(0, start - 6), start))
+
+
+def _word(word: str, start: int, text: str, now: Now) -> Token | None:
+    low, end = word.lower(), start + len(word)
+    if low not in LEXICON:
+        if low in SKIPPED:
+            return _KEEP
+        low = low.partition("'")[0]
+    if low in atoms.FEAST_STARTS and (named := atoms.feast(text, start)):
+        return Token("HOLI", start, named[0], None, named[1])
+    if low in WEAK_DAYS and word[0].isupper():
+        day = WEAK_DAYS[low]
+        return Token("WEAKW", start, end, day, atoms.weekday(day))
+    if low not in LEXICON:
+        return None
+    code, value = LEXICON[low]
+    if code == "MONTH":
+        weak = low in WEAK_MONTHS and (word[0].islower() or _doubtful(text, start, end))
+        plain = value in PLAIN_MONTHS and len(low) > 3 and low != "sept"
+        code = "WEAKM" if weak else "PLAINM" if plain else code
+    return Token(
+        code, start, end, value, _TIMES[code](value, now) if code in _TIMES else None
+    )
+
+
+def _doubtful(text: str, start: int, end: int) -> bool:
+    """Whether a word begins a sentence, where every word has a capital, and no date."""
+    before = text[max(0, start - 40) : start].rstrip(" \t")
+    begins = not before or before[-1] in _SENTENCE_END
+    return begins and not _DATED.match(text, end)
+
+
+_TIMES: dict[str, Callable[[Any, Now], Time]] = {
+    "MONTH": lambda value, _: atoms.month(value),
+    "PLAINM": lambda value, _: atoms.month(value),
+    "WEAKM": lambda value, _: atoms.month(value),
+    "WDAY": lambda value, _: atoms.weekday(value),
+    "PLWDAY": lambda value, _: atoms.weekday(value),
+    "SEASON": lambda value, now: atoms.season(value, south=now.south),
+    "PLSEASON": lambda value, now: atoms.season(value, south=now.south),
+    "WEAKS": lambda value, now: atoms.season(value, south=now.south),
+    "PLHOLI": lambda value, _: atoms.named(value),
+    "DAY": lambda value, now: once(cal.days(now.shifted(value)), "day"),
+    "TONIGHT": lambda _, now: once(
+        atoms.part_of(cal.days(now.today), "night"), "part", "relative", 0.9
+    ),
+    "DECADE": lambda value, _: once(cal.years(value, 10), "decade", "absolute", 0.85),
+}
+
+
+def _date(text: str, now: Now) -> _Figure:
+    time = atoms.written_date(text, now)
+    return ("DATE" if time.precision == "day" else "MON"), None, time
+
+
+def _isoweek(text: str, _: Now) -> _Figure:
+    digits = "".join(c for c in text if c.isdigit())
+    year, week = int(digits[:4]), int(digits[4:6])
+    if len(digits) == 7:
+        day = date.fromisocalendar(year, week, int(digits[6]))
+        return "DATE", None, once(cal.days(day), "day", "absolute", 0.97)
+    return "WEEK", None, once(cal.iso_week(year, week), "week", "absolute", 0.97)
+
+
+def _quarter(text: str, _: Now) -> _Figure:
+    if text[0] == "W":
+        return "WNUM", int(text[1:]), None
+    number = int(text[-1])
+    if text[0].isdigit():
+        stretch = cal.months(int(text[:4]), 3 * number - 2, 3)
+        return "FIX", None, once(stretch, "quarter", "absolute")
+    make = atoms.half if text[0] == "H" else atoms.quarter
+    return "QUARTER", number, make(number)
+
+
+def _clock(text: str, _: Now) -> _Figure | None:
+    clock = atoms.clock(text)
+    return clock and ("CLOCK", clock, None)
+
+
+def _decade(text: str, _: Now) -> _Figure | None:
+    time = atoms.decade(text)
+    if time is None:
+        return None
+    return ("DECADE" if len(text) < 5 else "FIX"), None, time
+
+
+def _short(text: str, now: Now) -> _Figure:
+    year = int(text[1:])
+    century = now.today.year - now.today.year % 100
+    return (
+        "SHORT",
+        century + year - (100 if century + year > now.today.year + 10 else 0),
+        None,
+    )
+
+
+def _pair(text: str, _: Now) -> _Figure:
+    first, last = (int(n) for n in re.findall("[0-9]+", text))
+    return ("YEARS" if first > 999 and last > 999 else "PAIR"), (first, last), None
+
+
+def _number(text: str, _: Now) -> _Figure:
+    if len(text) == 4:
+        return ("YEAR" if "1" <= text[0] <= "2" else "BIG"), int(text), None
+    return "NUM", exactly(int(text)), None
+
+
+_FIGURES: dict[str, Callable[[str, Now], _Figure | None]] = {
+    "stamp": lambda text, now: ("DATE", None, atoms.stamp(text, now)),
+    "date": _date,
+    "isoweek": _isoweek,
+    "quarter": _quarter,
+    "clock": _clock,
+    "decade": _decade,
+    "short": _short,
+    "ordinal": lambda text, _: ("ORD", int(text[:-2]), None),
+    "pair": _pair,
+    "number": _number,
+}

@@ -1,0 +1,185 @@
+"""Rules for a part of a time: "early May", "the first week of June", "the second half"."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from hmem.timeparse import almanac as cal
+from hmem.timeparse.almanac import DAY, Stretch
+from hmem.timeparse.phrase import Now
+from hmem.timeparse.rules import Made, Rule, one, time_of
+from hmem.timeparse.tokens import Token
+from hmem.timeparse.units import MINUTES, amount_and_unit, precision_of, shift
+
+_THIRDS = {
+    "early": (0, 1),
+    "start": (0, 1),
+    "mid": (1, 2),
+    "late": (2, 3),
+    "end": (2, 3),
+}
+_CUTS = {
+    "week": (0, 2, 4, 7),
+    "month": (0, 10, 20, None),
+    "season": (0, 1, 2, 3),
+    "quarter": (0, 1, 2, 3),
+    "half": (0, 2, 4, 6),
+    "year": (0, 4, 8, 12),
+    "decade": (0, 4, 7, 10),
+    "century": (0, 33, 67, 100),
+}
+
+
+def _third(word: str) -> Callable[[Now, list[Token]], Made]:
+    """Its first, middle or last part: ten days of a month, four months of a year, ..."""
+    first, last = _THIRDS[word]
+
+    def build(_: Now, tokens: list[Token]) -> Made:
+        time = time_of(tokens[0])
+        if time.kind in ("range", "open"):
+            return None
+        if time.precision in ("day", "part", "weekend", "hour"):
+            return time.doubted(0.8)
+        cuts = _CUTS[time.precision]
+
+        def change(whole: Stretch) -> Stretch:
+            return Stretch(
+                _cut(whole, time.precision, cuts[first]),
+                _cut(whole, time.precision, cuts[last]),
+            )
+
+        return time.over(change).but(sure=time.sure * 0.9, guard="")
+
+    return build
+
+
+def _cut(whole: Stretch, precision: str, steps: int | None) -> int:
+    """The wall minute so many steps into a stretch; None is its end."""
+    if steps is None:
+        return whole.end
+    if precision in ("week", "month"):
+        return whole.start + steps * DAY
+    first = cal.day_of(whole.start)
+    count = steps * 12 if precision in ("decade", "century") else steps
+    return cal.wall(cal.add_months(first, count)) if steps else whole.start
+
+
+# -------------------------------------------------------------- the nth, the first two
+
+
+def _nth_within(_: Now, tokens: list[Token]) -> Made:
+    """ "The first week of June", "the third Friday of next month", "the last day of May"."""
+    outer = time_of(tokens[-1])
+    nth = _nth(tokens[0])
+    inner = one(tokens, "UNIT", "UYEAR", "WDAY")
+    if outer.kind in ("range", "open") or inner is None:
+        return None
+    if inner.code == "WDAY":
+        weekday = inner.value
+        made = outer.over(lambda s: _nth_day(s, weekday, nth), "day")
+        return made.but(guard="", sure=min(outer.sure, 0.9))
+    name = inner.value.name
+    if name in MINUTES or inner.value.plural:
+        return None
+    precision = precision_of(name)
+    sure = 0.75 if name in ("week", "weekend") else 0.85
+    made = outer.over(lambda s: _nth_unit(s, name, nth), precision)
+    return made.but(guard="", sure=min(outer.sure, sure))
+
+
+def _nth(token: Token) -> int:
+    """Which one; -1 for the last."""
+    if token.code in ("ORD", "ORDW"):
+        return int(token.value)
+    raise ValueError("no number")
+
+
+def _last_within(now: Now, tokens: list[Token]) -> Made:
+    return _nth_within(now, [Token("ORDW", 0, 0, -1), *tokens])
+
+
+def _nth_day(whole: Stretch, weekday: int, nth: int) -> Stretch:
+    """The nth such weekday of a stretch. Raises ValueError."""
+    first = cal.day_of(whole.start)
+    first += timedelta(days=(weekday - first.weekday()) % 7)
+    if nth == -1:
+        last = cal.day_of(whole.end - 1)
+        return cal.days(last - timedelta(days=(last.weekday() - weekday) % 7))
+    return _inside(cal.days(first + timedelta(days=7 * (nth - 1))), whole)
+
+
+def _nth_unit(whole: Stretch, name: str, nth: int) -> Stretch:
+    """The nth unit of a stretch: days, or sevens of them, or months from its start."""
+    if name == "weekend":
+        saturday = _nth_day(whole, 5, nth)
+        return Stretch(saturday.start, saturday.end + DAY)
+    first = cal.day_of(whole.start)
+    if nth == -1:
+        last = cal.day_of(whole.end - 1) + timedelta(days=1)
+        return _inside(Stretch(cal.wall(shift(last, name, -1)), whole.end), whole)
+    start, end = (cal.wall(shift(first, name, n)) for n in (nth - 1, nth))
+    return _inside(Stretch(start, end), whole)
+
+
+def _inside(part: Stretch, whole: Stretch) -> Stretch:
+    if part.start < whole.start or part.end > whole.end or part == whole:
+        raise ValueError("not within")
+    return part
+
+
+def _first_few(_: Now, tokens: list[Token]) -> Made:
+    """ "The first three months of 2023"."""
+    return _few(tokens, last=False) if tokens[0].value == 1 else None
+
+
+def _last_few(_: Now, tokens: list[Token]) -> Made:
+    return _few(tokens, last=True)
+
+
+def _few(tokens: list[Token], *, last: bool) -> Made:
+    outer = time_of(tokens[-1])
+    amount, unit = amount_and_unit(tokens[:-1])
+    if unit in MINUTES or unit == "weekend" or outer.kind in ("range", "open"):
+        return None
+
+    def change(whole: Stretch) -> Stretch:
+        if last:
+            end = cal.day_of(whole.end - 1) + timedelta(days=1)
+            start = cal.wall(shift(end, unit, -amount.size))
+            return _inside(Stretch(start, whole.end), whole)
+        first = cal.day_of(whole.start)
+        stop = cal.wall(shift(first, unit, amount.size))
+        return _inside(Stretch(whole.start, stop), whole)
+
+    return outer.over(change, precision_of(unit)).but(
+        guard="", sure=min(outer.sure, 0.85)
+    )
+
+
+def _half_within(_: Now, tokens: list[Token]) -> Made:
+    """ "The first half of 2023", "the second half of May": fifteen days of a month."""
+    nth, outer = _nth(tokens[0]), time_of(tokens[-1])
+    if nth not in (1, 2) or outer.precision not in ("month", "year", "decade"):
+        return None
+    steps = {"month": 15, "year": 6, "decade": 5}[outer.precision]
+
+    def change(whole: Stretch) -> Stretch:
+        middle = _cut(whole, outer.precision, steps)
+        return Stretch(whole.start, middle) if nth == 1 else Stretch(middle, whole.end)
+
+    precision = "half" if outer.precision == "year" else outer.precision
+    return outer.over(change, precision).but(guard="", sure=min(outer.sure, 0.9))
+
+
+WITHIN: tuple[Rule, ...] = (
+    ("the? early dash? (in|the)? TIMES", _third("early")),
+    ("the? mid dash? (in|the)? TIMES", _third("mid")),
+    ("the? late dash? (in|the)? TIMES", _third("late")),
+    ("the? start of the? TIMES", _third("start")),
+    ("the? mid of the? TIMES", _third("mid")),
+    ("the? end of the? TIMES", _third("end")),
+    ("the? NTH half of the? TIMES", _half_within),
+    ("the? NTH (UNIT|WDAY) (of|in) the? TIMES", _nth_within),
+    ("the? last (UNIT|WDAY) (of|in) the? TIMES", _last_within),
+    ("the? ORDW NUMBER UNIT of the? TIMES", _first_few),
+    ("the? last NUMBER UNIT of the? TIMES", _last_few),
+)
