@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from hmem import Config, Memory
 from hmem.cli import progress
 from hmem.cli.commands import hmem as command
+from hmem.testing.chat_endpoint import ChatEndpoint
 from hmem.testing.fakes import HangingEmbedder, HashEmbedder
 
 HMEM = [sys.executable, "-c", "from hmem.cli import main; main()"]
@@ -231,6 +232,29 @@ def test_reading_makes_no_store_and_starts_no_work(tmp_path: Path) -> None:
     ):
         refused(*args, code=1, says="there is no store in")
     assert not (tmp_path / "m").exists()
+
+
+def test_what_only_reads_opens_for_reading_alone(
+    moved: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[Config] = []
+
+    class Noted(Memory):
+        def __init__(self, config: Config) -> None:
+            used.append(config)
+            super().__init__(config)
+
+    monkeypatch.setenv("HMEM_LLM", "a-model-that-is-not-called")
+    monkeypatch.setattr("hmem.Memory", Noted)
+    commands = (
+        *(("search", "x", "-u", "ana"), ("context", "x", "-u", "ana"), ("stats",)),
+        *(("list", "-u", "ana"), ("get", moved[0], "-u", "ana"), ("jobs",)),
+        *(("history", moved[0], "-u", "ana"), ("doctor", "--offline")),
+    )
+    for args in commands:
+        ok(*args)
+    seen = [(c.read_only, c.worker, c.llm, c.mode) for c in used]
+    assert seen == [(True, "off", None, "raw")] * len(commands)
 
 
 def test_what_needs_no_model_works_on_a_store_that_has_vectors(
@@ -546,13 +570,32 @@ def test_wait_returns_when_the_job_has_ended(settings: Config) -> None:
 
 def test_a_wait_that_is_too_long_fails_and_leaves_the_job(settings: Config) -> None:
     args = ("add", "The bees swarmed.", "-u", "ana", "--wait", "--timeout", "0.2")
+    began = time.monotonic()
     code, out, err = finish(with_embedder("HangingEmbedder", *args))
+    assert time.monotonic() - began < 5  # closing would wait so long for what hangs
     assert code == 1
     assert err.startswith("Error: the job has not ended yet; it goes on")
     job, status = out.split()
     assert status in ("queued", "running")
     with Memory(settings, embedder=HashEmbedder()) as mem:
         assert mem.receipt(job, user_id="ana").result(timeout=20).status == "done"
+
+
+def test_a_chat_model_is_called_where_it_is_waited_for_and_not_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --wait the command ends before a model has answered."""
+    with ChatEndpoint() as endpoint:
+        monkeypatch.setenv("HMEM_LLM", "any")
+        monkeypatch.setenv("HMEM_BASE_URL", endpoint.url)
+        monkeypatch.setenv("HMEM_EXTRACT_AFTER_TURNS", "1")
+        (receipt,) = told("add", "I moved to Ghent.", "-u", "ana")["receipts"]
+        assert receipt == {"id": receipt["id"], "status": "queued", "result": None}
+        assert endpoint.bodies == []
+        more = told("add", "I like it.", "-u", "ana", "--wait", "--timeout", "20")
+        assert more["receipts"][0]["status"] == "done"
+        assert endpoint.bodies
+        assert told("jobs")["queued"] == 0
 
 
 def test_ctrl_c_while_it_waits_ends_at_once_and_leaves_the_job(
