@@ -17,7 +17,7 @@ from hmem.times import from_micros
 from hmem.views import View
 from hmem.views.table import FOREVER
 
-SIMILAR = 10
+SIMILAR = 12
 """Memories shown to the model; each costs some 25 tokens."""
 RECENT = 6
 """Turns before the new ones that are shown for context."""
@@ -80,13 +80,16 @@ class Recall:
             few = _few(view)
             if few is not None:
                 return tuple(_shown(view.facts.rows[at]) for at in few)
-            best: dict[int, float] = {}
+            best: dict[int, tuple[int, float]] = {}
             for turn in longest:
                 vector = vectors.get(turn.seq)
                 vector = _vector(view, turn) if vector is None else vector
-                for found in rank(view, _ask(turn, now), vector, Weights()):
-                    best[found.at] = max(best.get(found.at, 0.0), found.score)
-            top = sorted(best, key=lambda at: (-best[at], at))[:SIMILAR]
+                found = rank(view, _ask(turn, now), vector, Weights())
+                for place, one in enumerate(found):
+                    # The best match of each turn before the second best of any: a short
+                    # turn may change what a long one does not speak of.
+                    best[one.at] = min(best.get(one.at, (99, 0.0)), (place, -one.score))
+            top = sorted(best, key=lambda at: (best[at], at))[:SIMILAR]
             return tuple(_shown(view.facts.rows[at]) for at in sorted(top))
 
         return await self._views.read(user_id, look) or ()

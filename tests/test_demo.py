@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hmem.cli import demo
+from hmem import ConfigError
+from hmem.cli import demo, loop, show_loop
 from hmem.cli.show import as_json, as_text
 from hmem.config import Config
 
@@ -135,3 +136,36 @@ def test_with_the_weights_it_also_finds_by_meaning() -> None:
     assert report.ok, [answer for answer in report.answers if answer.wrong]
     assert len(report.answers) == 5
     assert "384 dimensions" in report.ran["embedder"]
+
+
+def test_the_loop_is_played_from_the_recording_and_facts_replace_facts() -> None:
+    report = loop.play(Config(embed="none"), live=False)
+    assert report.ok, [one.wrong for one in report.found]
+    assert [one.result.status for one in report.learned] == ["done"] * 5
+    assert sum(len(one.replaced) for one in report.learned) == 3
+    assert sum(len(one.facts) for one in report.learned) == 24
+    assert all(why for one in report.learned for _, _, why in one.replaced)
+    assert report.usage.llm_calls == 5
+    assert 0 < report.block.tokens <= report.max_tokens
+    assert loop.RECORDING in report.ran["model"]
+    text = "\n".join(show_loop.as_text(report))
+    assert "- Tamsin stopped eating meat in February 2026" in text
+    assert json.dumps(show_loop.as_json(report))
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_recording_does_not_depend_on_the_settings_of_the_day() -> None:
+    changed = Config(
+        embed="none",
+        instructions="be brief",
+        categories=("work",),
+        extract_after_turns=9,
+        timezone="Asia/Tokyo",
+        profile=True,
+    )
+    assert loop.play(changed, live=False).ok
+
+
+def test_live_without_a_model_says_what_to_set() -> None:
+    with pytest.raises(ConfigError, match="HMEM_LLM"):
+        loop.play(Config(embed="none"), live=True)

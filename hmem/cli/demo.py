@@ -80,7 +80,7 @@ async def _run(config: Config, script: Mapping[str, Any], *, kept: bool) -> Repo
     async with AsyncMemory(config) as mem:
         started = time.perf_counter()
         receipts = {
-            session["session_id"]: await _remember(mem, script["user_id"], session)
+            session["session_id"]: await remember(mem, script["user_id"], session)
             for session in script["sessions"]
         }
         added = time.perf_counter()
@@ -113,7 +113,7 @@ async def _run(config: Config, script: Mapping[str, Any], *, kept: bool) -> Repo
     )
 
 
-async def _remember(
+async def remember(
     mem: AsyncMemory, user_id: str, session: Mapping[str, Any]
 ) -> AddResult:
     """Add one session and wait for its receipt."""

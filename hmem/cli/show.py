@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import Any
 
 from hmem.cli.demo import Answer, Report
-from hmem.records import AddResult, Hit
+from hmem.records import AddResult, Block, Hit
 
 WIDTH = 78
 
@@ -14,7 +14,7 @@ def as_text(report: Report) -> Iterator[str]:
     """The report's lines: what ran, the receipts, the answers, the block, the verdict."""
     yield "hmem demo"
     for name, value in report.ran.items():
-        yield _indented(f"  {name:<9} ", value)
+        yield indented(f"  {name:<9} ", value)
     yield ""
     yield f"Remembered in {report.add_ms:.0f} ms; one receipt a session:"
     for session, result in report.receipts.items():
@@ -23,17 +23,22 @@ def as_text(report: Report) -> Iterator[str]:
         yield ""
         yield from _answered(number, answer)
     yield ""
-    yield f'A block for a prompt: "{report.asked}"'
-    yield f"{report.block.tokens} tokens, at most {report.max_tokens} were allowed:"
-    yield ""
-    for line in report.block.text.splitlines():
-        yield _indented("  | ", line, hanging="  |   ")
-    yield ""
+    yield from block_lines(report.asked, report.block, report.max_tokens)
     found = sum(not answer.wrong for answer in report.answers)
     yield (
         f"{found} of {len(report.answers)} expected turns found,"
         f" {report.search_ms:.1f} ms a question."
     )
+
+
+def block_lines(asked: str, block: Block, max_tokens: int) -> Iterator[str]:
+    """A block as it would stand in a prompt."""
+    yield f'A block for a prompt: "{asked}"'
+    yield f"{block.tokens} tokens, at most {max_tokens} were allowed:"
+    yield ""
+    for line in block.text.splitlines():
+        yield indented("  | ", line, hanging="  |   ")
+    yield ""
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -88,9 +93,9 @@ def _answered(number: int, answer: Answer) -> Iterator[str]:
     yield f'   "{answer.ask}"'
     for hit in answer.hits:
         mark = "->" if answer.expect in hit.text else "  "
-        yield _indented(f"   {mark} {hit.at.date()} ", _said(hit))
+        yield indented(f"   {mark} {hit.at.date()} ", _said(hit))
     if answer.wrong:
-        yield _indented("   WRONG: ", answer.wrong)
+        yield indented("   WRONG: ", answer.wrong)
 
 
 def _said(hit: Hit) -> str:
@@ -98,7 +103,7 @@ def _said(hit: Hit) -> str:
     return f"{hit.speaker or hit.role}: {hit.text}"
 
 
-def _indented(first: str, text: str, *, hanging: str | None = None) -> str:
+def indented(first: str, text: str, *, hanging: str | None = None) -> str:
     """The text wrapped, its further lines under its first one."""
     return fill(
         text,
