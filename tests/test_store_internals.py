@@ -163,6 +163,9 @@ async def test_every_operation_is_one_hop(store: EmbeddedStore) -> None:
         lambda: store.rows("ana", [*done.turns, *done.added]),
         lambda: store.page("ana", "turn", after=0, limit=10),
         lambda: store.chain("ana", done.added[0]),
+        lambda: store.notes("ana", done.added[0]),
+        lambda: store.profile("ana"),
+        lambda: store.hurry("ana"),
         lambda: store.job("ana", done.job_id),
         lambda: store.queued("ana"),
         lambda: store.renew(claim, 60),
@@ -181,6 +184,9 @@ async def test_a_user_never_seen_costs_neither_a_hop_nor_a_file(tmp_path: Path) 
     assert await store.page("nobody", "memory", after=0, limit=5) == []
     assert await store.rows("nobody", ["x"]) == [None]
     assert await store.queued("nobody") == 0
+    assert await store.notes("nobody", "x") == []
+    assert await store.profile("nobody") is None
+    assert await store.hurry("nobody") is False
     assert (await store.erase_user("nobody")).total == 0
     assert store.hops == 0
     assert [name for name in os.listdir(tmp_path) if ".db" in name] == []

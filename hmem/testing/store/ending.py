@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import ClosedError, LifecycleError, NotOpenError
-from hmem.protocols import Claim, Space, Store
+from hmem.protocols import Claim, PutProfile, Space, Store
+from hmem.records import Skipped
 from hmem.testing.store.making import (
     DONE,
     accept,
     add,
+    cite,
     close,
     code,
     day,
@@ -20,6 +22,7 @@ from hmem.testing.store.making import (
     plan,
     put,
     quiet,
+    reinstate,
     turn,
 )
 from hmem.testing.store.strangers import STRANGERS
@@ -54,12 +57,18 @@ async def fill(store: Store, user_id: str) -> str:
             session=f"{CANARY}7",
             key=f"{CANARY}8",
             body_hash=b"1",
+            skipped=(Skipped(reason=f"{CANARY}9"),),
         ),
     )
     await store.apply(
         user_id,
         plan(
-            add(f"newer {CANARY}", at=2, supersedes=done.added[0]),
+            add(f"newer {CANARY}", at=2, supersedes=done.added[0], reason=CANARY),
+            add(f"linked {CANARY}", links=[0]),
+            cite(done.added[0], CANARY),
+            reinstate(done.added[0], reason=f"again {CANARY}"),
+            cite(done.added[0], f"{CANARY}10", reason=f"said {CANARY}"),
+            PutProfile(text=f"likes {CANARY}", turn_seq=1),
             put("turn", {(1, 0): code(CANARY)}),
         ),
     )
@@ -82,6 +91,8 @@ class EraseTests:
             assert await store.delta("ana") is None
             assert await store.rows("ana", [id_]) == [None]
             assert await store.chain("ana", id_) == []
+            assert await store.notes("ana", id_) == []
+            assert await store.profile("ana") is None
             assert await store.job("ana", job) is None
             assert (await store.queued("ana"), await store.queued()) == (0, 1)
             assert (
@@ -305,6 +316,9 @@ class HouseTests:
             lambda: store.rows("ana", ["x"]),
             lambda: store.page("ana", "turn", after=0, limit=1),
             lambda: store.chain("ana", "x"),
+            lambda: store.notes("ana", "x"),
+            lambda: store.profile("ana"),
+            lambda: store.hurry("ana"),
             lambda: store.claim(worker="w", lease=1, limit=1),
             lambda: store.apply("ana", plan(add("a"))),
             lambda: store.job("ana", "x"),
@@ -363,4 +377,4 @@ class HouseTests:
         again = await world.reopen()
         assert await dump(again, "ana") == before
         assert await again.space() == world.space
-        assert (before["turns"][1].observed_at, len(before["memories"])) == (day(0), 2)
+        assert (before["turns"][1].observed_at, len(before["memories"])) == (day(0), 3)

@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from hmem.protocols import Outcome, Store
+from hmem.protocols import JobEnd, Outcome, Store
 from hmem.testing.store.making import (
-    DONE,
     accept,
     add,
+    cite,
     close,
     code,
     item,
     plan,
     put,
     quiet,
+    reinstate,
     tokens,
     turn,
 )
@@ -44,6 +46,8 @@ texts = st.sampled_from(TEXTS)
 days = st.integers(0, 6)
 picks = st.integers(0, 40)
 links = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+cited = st.lists(st.sampled_from(("s1", "s2", "s3")), max_size=3)
+positions = st.lists(st.integers(-1, 4), max_size=3)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -90,22 +94,43 @@ class StoreMachine(RuleBasedStateMachine):
         self.people[user].turns += said
         if queue:
             self.people[user].jobs.append(done.job_id)
+            self.people[user].deferred = False
 
-    @rule(user=users, text=texts, at=days, names=links)
-    def accept_item(self, user: str, text: str, at: int, names: list[str]) -> None:
+    @rule(user=users, text=texts, at=days, names=links, sources=cited)
+    def accept_item(
+        self, user: str, text: str, at: int, names: list[str], sources: list[str]
+    ) -> None:
         """A fact by way of accept; a duplicate is skipped."""
         person = self.people[user]
         equal = person.equal(text)
-        given = quiet(item(text, at=at, entities=names))
+        given = quiet(item(text, at=at, entities=names, source_ids=tuple(sources)))
         done = self.run(self.store.accept(user, given))
         assert [s.id for s in done.skipped] == ([] if equal is None else [equal.id])
+        if equal is not None:
+            person.cite(equal, sources)
         for id_ in done.added:
-            person.insert(id_, text, at, None)
+            person.insert(id_, text, at, None, sources)
             self._link(person, id_, names)
 
-    @rule(user=users, text=texts, at=days, pick=picks, names=links, coded=st.booleans())
+    @rule(
+        user=users,
+        text=texts,
+        at=days,
+        pick=picks,
+        names=links,
+        sources=cited,
+        coded=st.booleans(),
+    )
     def apply_fact(
-        self, user: str, text: str, at: int, pick: int, names: list[str], *, coded: bool
+        self,
+        user: str,
+        text: str,
+        at: int,
+        pick: int,
+        names: list[str],
+        sources: list[str],
+        *,
+        coded: bool,
     ) -> None:
         """A fact by way of a plan, with or without a target."""
         person = self.people[user]
@@ -116,17 +141,70 @@ class StoreMachine(RuleBasedStateMachine):
             at=at,
             supersedes=None if target is None else target.id,
             entities=names,
+            source_ids=tuple(sources),
             vector=vector,
         )
         (outcome,) = self.run(self.store.apply(user, plan(op))).outcomes
         equal = person.equal(text)
         if equal is not None:
             assert outcome == Outcome(status="duplicate", id=equal.id)
+            person.cite(equal, sources)
             return
-        assert outcome.status == person.insert(outcome.id, text, at, target)
+        assert outcome.status == person.insert(outcome.id, text, at, target, sources)
         self._link(person, outcome.id, names)
         if vector is not None:
             person.codes["memory", person.facts[outcome.id].seq] = vector
+
+    @rule(
+        user=users, said=st.lists(st.tuples(texts, positions), min_size=2, max_size=4)
+    )
+    def apply_linked_facts(self, user: str, said: list[tuple[str, list[int]]]) -> None:
+        """Facts of one plan that belong together."""
+        person = self.people[user]
+        ops = [add(text, links=belongs) for text, belongs in said]
+        outcomes = self.run(self.store.apply(user, plan(*ops))).outcomes
+        for (text, _), outcome in zip(said, outcomes, strict=True):
+            equal = person.equal(text)
+            if equal is not None:
+                assert outcome == Outcome(status="duplicate", id=equal.id)
+            else:
+                assert outcome.status == person.insert(outcome.id, text, 0, None)
+        ids = dict(enumerate(outcome.id for outcome in outcomes))
+        for (_, belongs), outcome in zip(said, outcomes, strict=True):
+            if outcome.status == "applied":
+                others = {ids[n] for n in belongs if n in ids} - {outcome.id}
+                fact = person.facts[outcome.id]
+                person.facts[fact.id] = replace(fact, belongs=frozenset(others))
+
+    @rule(user=users, pick=picks, sources=cited)
+    def cite_fact(self, user: str, pick: int, sources: list[str]) -> None:
+        """Sources for a fact."""
+        person = self.people[user]
+        if not person.facts:
+            return
+        fact = self._pick(person, pick)
+        op = cite(fact.id, *sources)
+        (outcome,) = self.run(self.store.apply(user, plan(op))).outcomes
+        assert outcome == Outcome(status=person.cite(fact, sources), id=fact.id)  # type: ignore[arg-type]
+
+    @rule(user=users, pick=picks)
+    def reinstate_fact(self, user: str, pick: int) -> None:
+        """Open a fact again. Every version of it still tells of all of them."""
+        person = self.people[user]
+        if not person.facts:
+            return
+        fact = self._pick(person, pick)
+        (outcome,) = self.run(self.store.apply(user, plan(reinstate(fact.id)))).outcomes
+        assert (outcome.status, outcome.id) == person.reinstate(fact)
+        family = person.family(fact)
+        told = self.run(self.store.chain(user, family[pick % len(family)]))
+        assert [row.id for row in told] == family
+        if outcome.status != "applied":
+            return
+        notes = self.run(self.store.notes(user, family[-1 - pick % len(family)]))
+        own = [(note.event, note.by) for note in notes if note.id == fact.id]
+        closing = "CLOSE" if fact.successor is None else "SUPERSEDE"
+        assert own[-2:] == [(closing, fact.successor), ("REINSTATE", None)]
 
     @rule(user=users, pick=picks, later=days)
     def close_fact(self, user: str, pick: int, later: int) -> None:
@@ -150,20 +228,42 @@ class StoreMachine(RuleBasedStateMachine):
         if seq <= len(turns):
             self.people[user].codes["turn", seq] = code(text)
 
-    @precondition(lambda self: any(p.jobs for p in self.people.values()))
-    @rule(finish=st.booleans())
-    def work(self, *, finish: bool) -> None:
-        """Claim one user's jobs; end them or give them back."""
+    @precondition(
+        lambda self: any(p.jobs and not p.deferred for p in self.people.values())
+    )
+    @rule(
+        how=st.sampled_from(("end", "release", "defer", "end some")),
+        chosen=st.sets(st.integers(0, 3)),
+        defers=st.booleans(),
+    )
+    def work(self, how: str, chosen: set[int], *, defers: bool) -> None:
+        """Claim one user's jobs; end them, put them off, or give them back."""
         (claim,) = self.run(self.store.claim(worker="w", lease=60.0, limit=1))
         person = self.people[claim.user_id]
+        assert not person.deferred
         ids = [job.id for job in claim.jobs]
         assert ids == person.jobs[: len(ids)]
-        if not finish:
+        assert {job.attempts for job in claim.jobs} == {1}
+        if how == "release":
             self.run(self.store.release(claim, attempted=False))
             return
-        done = self.run(self.store.apply(claim.user_id, plan(claim=claim, end=DONE)))
+        ended = {"end": ids, "defer": []}.get(
+            how, [id_ for n, id_ in enumerate(ids) if n in chosen]
+        )
+        end = None if how == "defer" else JobEnd(status="done", jobs=tuple(ended))
+        wait = 1_000.0 if defers or end is None else None
+        done = self.run(
+            self.store.apply(claim.user_id, plan(claim=claim, end=end, defer=wait))
+        )
         assert done.refused is None
-        del person.jobs[: len(ids)]
+        person.jobs = [id_ for id_ in person.jobs if id_ not in ended]
+        person.deferred = wait is not None and bool(person.jobs)
+
+    @rule(user=users)
+    def hurry(self, user: str) -> None:
+        """End a deferral, if there is one."""
+        assert self.run(self.store.hurry(user)) == self.people[user].deferred
+        self.people[user].deferred = False
 
     @rule(user=users)
     def erase(self, user: str) -> None:
@@ -189,16 +289,16 @@ class StoreMachine(RuleBasedStateMachine):
             assert whole["incarnation"] not in self.past[user]
 
     def _compare(self, person: Person, view: Kept) -> None:
-        lines = {fact.id: fact.line for fact in person.facts.values()}
-        found = {r.id: as_fact(r, lines.get(r.id, -1)) for r in view.memories.values()}
+        rows = view.memories.values()
+        found = {row.id: as_fact(row, person.facts.get(row.id)) for row in rows}
         assert found == person.facts
         assert [row.text for row in view.turns.values()] == person.turns
         assert {k: set(v) for k, v in view.entities.items() if v} == person.links
         assert {(k[0], k[1]): c[2] for k, c in view.codes.items()} == person.codes
         assert len(view.pending) == len(person.jobs)
         for (kind, seq, _), words in view.tokens.items():
-            rows = view.turns if kind == "turn" else view.memories
-            assert words == tuple(tokens(rows[seq].text).tolist())
+            table = view.turns if kind == "turn" else view.memories
+            assert words == tuple(tokens(table[seq].text).tolist())
         assert len(view.tokens) == len(view.turns) + len(view.memories)
 
     def _target(self, person: Person, pick: int) -> Fact | None:

@@ -1,5 +1,6 @@
 """What a store should believe, in plain Python: the yardstick of the state machine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from hmem.protocols import MemoryRow
@@ -8,7 +9,8 @@ from hmem.testing.store.making import DAY, T0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One version. Times are days."""
+    """One version. Times are days. Versions of a `line` follow each other; those of a
+    `family` once did."""
 
     seq: int
     id: str
@@ -17,6 +19,9 @@ class Fact:
     until: int | None = None
     successor: str | None = None
     line: int = 0
+    family: int = 0
+    sources: tuple[str, ...] = ()
+    belongs: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -28,23 +33,32 @@ class Person:
     links: dict[str, set[int]] = field(default_factory=dict)
     codes: dict[tuple[str, int], bytes] = field(default_factory=dict)
     jobs: list[str] = field(default_factory=list)
+    deferred: bool = False
+    partings: int = 0
 
     def equal(self, text: str) -> Fact | None:
         """The open fact of that text."""
         rows = self.facts.values()
         return next((f for f in rows if f.text == text and f.until is None), None)
 
-    def insert(self, id_: str, text: str, since: int, target: Fact | None) -> str:
+    def insert(
+        self,
+        id_: str,
+        text: str,
+        since: int,
+        target: Fact | None,
+        sources: Sequence[str] = (),
+    ) -> str:
         """Add a fact; the status that it should have had.
 
         A line is kept in order of (start, sequence), and each version ends where the
         next one begins: late or not, that is all there is to it.
         """
         seq = len(self.facts) + 1
-        new = Fact(seq=seq, id=id_, text=text, since=since, line=seq)
+        new = Fact(seq=seq, id=id_, text=text, since=since, line=seq, family=seq)
         if target is not None:
-            new = replace(new, line=target.line)
-        self.facts[id_] = new
+            new = replace(new, line=target.line, family=target.family)
+        self.facts[id_] = replace(new, sources=tuple(sources))
         rows = sorted(
             (f for f in self.facts.values() if f.line == new.line),
             key=lambda f: (f.since, f.seq),
@@ -64,13 +78,44 @@ class Person:
         self.facts[fact.id] = replace(fact, until=until)
         return "applied"
 
+    def cite(self, fact: Fact, sources: Sequence[str]) -> str:
+        """Add sources; the status that it should have had."""
+        if fact.until is not None:
+            return "not_open"
+        new = [name for name in dict.fromkeys(sources) if name not in fact.sources]
+        self.facts[fact.id] = replace(fact, sources=(*fact.sources, *new))
+        return "applied"
+
+    def reinstate(self, fact: Fact) -> tuple[str, str]:
+        """Open a fact again; the status that it should have had, and the id. Those before
+        it in its line stay there; those after it are a line of their own."""
+        equal = self.equal(fact.text)
+        if equal is not None:
+            return "duplicate", equal.id
+        before = {
+            f.id
+            for f in self.facts.values()
+            if f.line == fact.line and (f.since, f.seq) < (fact.since, fact.seq)
+        }
+        self.partings += 1
+        own = -self.partings
+        for id_ in before:
+            self.facts[id_] = replace(self.facts[id_], line=own)
+        self.facts[fact.id] = replace(fact, until=None, successor=None, line=own)
+        return "applied", fact.id
+
+    def family(self, fact: Fact) -> list[str]:
+        """The ids of all versions of a fact, oldest first."""
+        found = [f for f in self.facts.values() if f.family == fact.family]
+        return [f.id for f in sorted(found, key=lambda f: (f.since, f.seq))]
+
     def ended(self, line: int) -> bool:
         """Whether the line has no open version."""
         return all(f.until is not None for f in self.facts.values() if f.line == line)
 
 
-def as_fact(row: MemoryRow, line: int) -> Fact:
-    """A stored row in the model's terms."""
+def as_fact(row: MemoryRow, like: Fact | None) -> Fact:
+    """A stored row in the model's terms; what only the model knows is as in `like`."""
     until = row.valid_to
     return Fact(
         seq=row.seq,
@@ -79,5 +124,8 @@ def as_fact(row: MemoryRow, line: int) -> Fact:
         since=(row.valid_from - T0) // DAY,
         until=None if until is None else (until - T0) // DAY,
         successor=row.superseded_by,
-        line=line,
+        line=like.line if like is not None else 0,
+        family=like.family if like is not None else 0,
+        sources=row.source_ids,
+        belongs=frozenset(row.links),
     )

@@ -4,9 +4,21 @@
 import asyncio
 import time
 
+import pytest
+
 from hmem.protocols import JobEnd
-from hmem.records import Usage
-from hmem.testing.store.making import accept, add, code, item, plan, put, quiet, turn
+from hmem.records import Skipped, Usage
+from hmem.testing.store.making import (
+    accept,
+    add,
+    code,
+    day,
+    item,
+    plan,
+    put,
+    quiet,
+    turn,
+)
 from hmem.testing.store.queueing import LONG, claim_one
 from hmem.testing.store.view import kept
 from hmem.testing.store.world import World
@@ -59,6 +71,57 @@ class JobTests:
             list(done.turns),
             sorted(job.added),
             None,
+        ]
+
+    @pytest.mark.parametrize("queue", [True, False])
+    async def test_what_was_not_stored_is_kept_with_the_job(
+        self, world: World, *, queue: bool
+    ) -> None:
+        first = await world.store.accept("ana", quiet(turn("a"), item("b")))
+        refused = (Skipped(reason="no text"), Skipped(reason="system message", id="x"))
+        given = accept(
+            turn("a"),
+            turn("new"),
+            item("b"),
+            queue=queue,
+            resend=True,
+            skipped=refused,
+            key="k",
+            body_hash=b"1",
+        )
+        done = await world.store.accept("ana", given)
+        assert done.skipped[:2] == refused
+        assert [s.id for s in done.skipped[2:]] == [None, first.added[0]]
+        found = await world.second_process(
+            """
+            job = await store.job("ana", args["id"])
+            return [[s.reason, s.id] for s in job.skipped]
+            """,
+            id=done.job_id,
+        )
+        assert found == [[s.reason, s.id] for s in done.skipped]
+        again = await world.store.accept("ana", given)
+        assert (again.created, again.skipped) == (False, done.skipped)
+        if queue:
+            claim = await claim_one(world.store)
+            late = (Skipped(reason="not in its source"),)
+            end = JobEnd(status="partial", reason="r", skipped=late)
+            await world.store.apply("ana", plan(add("b"), claim=claim, end=end))
+            job = await world.store.job("ana", done.job_id)
+            assert job is not None
+            twice = Skipped(reason="duplicate", id=first.added[0])
+            assert job.skipped == (*done.skipped, twice, *late)
+
+    async def test_a_claimed_job_says_when_it_came_and_whether_to_be_read(
+        self, world: World
+    ) -> None:
+        for n, extract in enumerate((True, False, True)):
+            await world.store.accept("ana", accept(turn("a"), at=n, extract=extract))
+        claim = await claim_one(await world.reopen())
+        assert [(j.created_at, j.extract) for j in claim.jobs] == [
+            (day(0), True),
+            (day(1), False),
+            (day(2), True),
         ]
 
     async def test_a_dead_end_keeps_its_reason(self, world: World) -> None:
