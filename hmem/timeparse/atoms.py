@@ -179,6 +179,8 @@ def written_date(text: str, now: Now) -> Time:
     parts = [int(part) for part in re.split(r"[-/.]", text)]
     if len(parts) == 2:
         year, number = parts if parts[0] > 31 else reversed(parts)
+        if not 1 <= number <= 12:
+            raise ValueError("no such month")
         return once(cal.months(year, number), "month", "absolute", 0.85)
     if parts[0] > 31:
         return once(cal.days(date(*parts)), "day", "absolute", 0.97)
@@ -246,5 +248,5 @@ def decade(text: str) -> Time | None:
         sure = 0.5 if year % 100 == 0 else 0.95
         return once(cal.years(year, 10), "decade", "absolute", sure)
     if 50 <= year <= 90:
-        return once(cal.years(1900 + year, 10), "decade", "absolute", 0.85)
+        return once(cal.years(1900 + year, 10), "decade", "absolute", 0.75)
     return once(cal.years(2000, 10), "decade", "absolute", 0.7) if year == 0 else None

@@ -72,8 +72,8 @@ def _led(tokens: list[Token], place: int) -> Token:
 
 def _blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
     """Whether what stands around a phrase makes it something else."""
-    if token.code == "WDAY" and before is not None and before.code in ("the", "a"):
-        return True  # "the Monday meeting", "on a Tuesday"
+    if token.code == "WDAY" and _within_name(token, before, text):
+        return True
     if text[token.start : token.start + 5].lower() == "last " and _LASTS.search(
         text, max(0, token.start - 12), token.start
     ):
@@ -86,6 +86,15 @@ def _blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
     return check("" if following is None else following[1])
 
 
+def _within_name(token: Token, before: Token | None, text: str) -> bool:
+    """ "The Monday meeting", "on a Tuesday", "Mr Friday"."""
+    if before is not None:
+        return before.code in ("the", "a")
+    named = _NAME.search(text, max(0, token.start - 20), token.start)
+    return named is not None and named[1].lower() not in FUNCTION
+
+
+_NAME = re.compile(r"\b([A-Z][a-z]+) \Z")
 _LASTS = re.compile(
     r"(?:\b(?:will|can|could|would|should|might|may|must|to)|'ll|n't) \Z"
 )

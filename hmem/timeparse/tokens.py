@@ -44,7 +44,7 @@ _TOKEN = re.compile(
   | (?P<stamp>{_LEFT}{_YEAR}-[0-9]{{2}}-[0-9]{{2}}[T\ ][0-9]{{2}}:[0-9]{{2}}
         (?::[0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?
         (?:Z|\ ?[+-][0-9]{{2}}:?[0-9]{{2}})?(?![\w:]))
-  | (?P<date>{_LEFT}(?:{_YEAR}(?P<s1>[-/.])[0-9]{{1,2}}(?P=s1)[0-9]{{1,2}}
+  | (?P<date>{_LEFT}(?<![A-Za-z]-)(?:{_YEAR}(?P<s1>[-/.])[0-9]{{1,2}}(?P=s1)[0-9]{{1,2}}
         | [0-9]{{1,2}}(?P<s2>[-/.])[0-9]{{1,2}}(?P=s2){_YEAR}
         | {_YEAR}-[0-9]{{2}} | [0-9]{{1,2}}/{_YEAR}){_RIGHT})
   | (?P<isoweek>{_LEFT}{_YEAR}-?W[0-9]{{2}}(?:-?[1-7])?{_RIGHT})
@@ -104,15 +104,15 @@ def islands(text: str, now: Now) -> list[list[Token]]:
 
 def _token(match: re.Match[str], text: str, now: Now) -> Token | None:
     kind, start, end = match.lastgroup or "", match.start(), match.end()
-    if kind == "word":
-        return _word(match[0], start, text, now)
     if kind == "mark":
         return Token(_MARKS.get(match[0], "dash"), start, end)
     if kind == "other":
         return _KEEP if _silent(match[0], start, text) else None
     try:
+        if kind == "word":
+            return _word(match[0], start, text, now)
         made = _FIGURES[kind](match[0], now)
-    except (ValueError, OverflowError):  # no such day
+    except (ValueError, OverflowError):  # no such day, or off the calendar
         return None
     return made and Token(made[0], start, end, made[1], made[2])
 
@@ -132,9 +132,8 @@ def _word(word: str, start: int, text: str, now: Now) -> Token | None:
         low = low.partition("'")[0]
     if low in atoms.FEAST_STARTS and (named := atoms.feast(text, start)):
         return Token("HOLI", start, named[0], None, named[1])
-    if low in WEAK_DAYS and word[0].isupper():
-        day = WEAK_DAYS[low]
-        return Token("WEAKW", start, end, day, atoms.weekday(day))
+    if low in WEAK_DAYS and not word[0].isupper():
+        return None
     if low not in LEXICON:
         return None
     code, value = LEXICON[low]
@@ -159,6 +158,7 @@ _TIMES: dict[str, Callable[[Any, Now], Time]] = {
     "PLAINM": lambda value, _: atoms.month(value),
     "WEAKM": lambda value, _: atoms.month(value),
     "WDAY": lambda value, _: atoms.weekday(value),
+    "WEAKW": lambda value, _: atoms.weekday(value),
     "PLWDAY": lambda value, _: atoms.weekday(value),
     "SEASON": lambda value, now: atoms.season(value, south=now.south),
     "PLSEASON": lambda value, now: atoms.season(value, south=now.south),

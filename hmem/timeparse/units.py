@@ -41,10 +41,13 @@ def span(unit: str, day: date) -> Stretch:
 
 
 def shift(day: date, unit: str, count: float) -> date:
-    """A day so many units on. Half years and half months... are whole months or days.
+    """A day so many units on.
 
-    Raises ValueError where it would not come out even.
+    Raises ValueError for hours and minutes, and for halves that are no whole number of
+    days or months.
     """
+    if unit in MINUTES:
+        raise ValueError("not of the calendar")
     steps = count * (DAYS.get(unit) or MONTHS[unit])
     if steps != int(steps):
         raise ValueError("not a whole number of days or months")

@@ -37,9 +37,9 @@ def _third(word: str) -> Callable[[Now, list[Token]], Made]:
         time = time_of(tokens[0])
         if time.kind in ("range", "open"):
             return None
-        if time.precision in ("day", "part", "weekend", "hour"):
+        cuts = _CUTS.get(time.precision)
+        if cuts is None:  # "early yesterday", "late last weekend"
             return time.doubted(0.8)
-        cuts = _CUTS[time.precision]
 
         def change(whole: Stretch) -> Stretch:
             return Stretch(

@@ -93,8 +93,9 @@ WEAK_MONTHS = frozenset({"march", "may", "mar"})
 """Month words that are other words more often, at least in small letters."""
 _DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _SHORT_DAYS = {"tue": 1, "tues": 1, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
-WEAK_DAYS = {"mon": 0, "wed": 2, "sat": 5, "sun": 6}
-"""Short names of weekdays that are other words."""
+_SHORT_DAYS |= {"mon": 0, "wed": 2, "sat": 5, "sun": 6}
+WEAK_DAYS = frozenset({"mon", "wed", "sat", "sun"})
+"""Short names of weekdays that are other words in small letters."""
 _UNITS = "minute hour day week fortnight weekend month quarter year decade century"
 _SEASONS = {"spring": 0, "summer": 1, "autumn": 2, "winter": 3}
 _NUMBERS = listed(
@@ -140,7 +141,7 @@ def _lexicon() -> dict[str, Entry]:
     words |= {w: ("MONTH", i) for w, i in _SHORT_MONTHS.items()}
     words |= {w: ("WDAY", i) for i, w in enumerate(_DAYS)}
     words |= {w + "s": ("PLWDAY", i) for i, w in enumerate(_DAYS)}
-    words |= {w: ("WDAY", i) for w, i in _SHORT_DAYS.items()}
+    words |= {w: ("WEAKW", i) for w, i in _SHORT_DAYS.items()}
     for unit in _UNITS.split():
         words[unit] = ("UYEAR" if unit == "year" else "UNIT", Unit(unit))
         plural = "centuries" if unit == "century" else unit + "s"
