@@ -8,6 +8,7 @@ import asyncio
 import sqlite3
 import tempfile
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hmem.config import Config
@@ -28,11 +29,12 @@ from hmem.testing.store.making import (
 )
 
 HERE = Path(__file__).parent
+THEN = datetime(2025, 1, 1, tzinfo=UTC)  # leases given out then are over
 
 
 async def fill(folder: Path) -> None:
     """Two users: chains with and without reasons, a late arrival, jobs in every state."""
-    store = EmbeddedStore(Config(path=folder, shards=1))
+    store = EmbeddedStore(Config(path=folder, shards=1), clock=lambda: THEN)
     await store.open()
     await store.adopt_space("model", 2)
     done = await store.accept(
