@@ -447,7 +447,7 @@ def test_a_long_file_goes_in_batches_and_twice_stores_nothing_twice(
     first = told("add", "--file", path, "-u", "ana")
     assert (first["entries"], len(first["receipts"])) == (250, 3)
     assert texts() == said
-    again = told("add", "--file", path, "-u", "ana")
+    again = told("add", "--file", path, "-u", "ana", "--wait", "--timeout", "20")
     assert [r["id"] for r in again["receipts"]] == [r["id"] for r in first["receipts"]]
     assert texts() == said
     ok("add", "--file", path, "-u", "ana", "--agent-id", "a2")  # another call
@@ -574,7 +574,7 @@ def test_a_wait_that_is_too_long_fails_and_leaves_the_job(settings: Config) -> N
     code, out, err = finish(with_embedder("HangingEmbedder", *args))
     assert time.monotonic() - began < 5  # closing would wait so long for what hangs
     assert code == 1
-    assert err.startswith("Error: the job has not ended yet; it goes on")
+    assert err.startswith("Error: 1 of 1 jobs have not ended yet; they go on where")
     job, status = out.split()
     assert status in ("queued", "running")
     with Memory(settings, embedder=HashEmbedder()) as mem:
@@ -596,6 +596,10 @@ def test_a_chat_model_is_called_where_it_is_waited_for_and_not_otherwise(
         assert more["receipts"][0]["status"] == "done"
         assert endpoint.bodies
         assert told("jobs")["queued"] == 0
+        monkeypatch.setenv("HMEM_EXTRACT_AFTER_TURNS", "50")
+        monkeypatch.setenv("HMEM_EXTRACT_AFTER_IDLE", "3600")
+        more = told("add", "So far.", "-u", "ana", "--wait", "--timeout", "20")
+        assert more["receipts"][0]["status"] == "done"
 
 
 def test_ctrl_c_while_it_waits_ends_at_once_and_leaves_the_job(

@@ -1,9 +1,11 @@
 """`hmem add | delete`."""
 
+import math
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,12 @@ _SHOWN = 5
 """Receipts printed one by one; more are counted."""
 _MOST = 1_000_000
 """Entries in a file."""
+_LOOK = 1.0
+"""Seconds between two looks at what has ended."""
+_FINAL = ("done", "partial", "dead")
+_LATE = (
+    "jobs have not ended yet; they go on where a worker runs (inline, or `hmem worker`)"
+)
 
 
 @click.command()
@@ -89,7 +97,7 @@ def add(
         parts = _cut(source, form, config, said)
     with _memory(config) as mem:
         receipts = _store(mem, parts, said, shown=shown)
-        late = _wait(receipts, timeout, shown=shown) if wait else None
+        late = _wait(mem, receipts, timeout, shown=shown) if wait else None
         if late is not None:
             mem.close(timeout=0.0)  # it has been waited for
     _tell(receipts, sum(len(part.entries) for part in parts), as_json=as_json)
@@ -194,22 +202,37 @@ def _store(
 
 
 def _wait(
-    receipts: "Sequence[SyncReceipt]", timeout: float | None, *, shown: bool | None
+    mem: "Memory",
+    receipts: "Sequence[SyncReceipt]",
+    timeout: float | None,
+    *,
+    shown: bool | None,
 ) -> str | None:
-    """Wait for the jobs. Gives what to say when the time ran out."""
+    """Wait for the jobs, which end in order. Gives what to say when the time ran out."""
+    until = math.inf if timeout is None else time.monotonic() + timeout
+    waiting = deque(receipts)
+    with progress(
+        len(waiting) if len(waiting) > 1 else 0, "worked on", shown=shown
+    ) as advance:
+        while waiting:
+            left = max(0.0, until - time.monotonic())
+            _let_work(mem, waiting[0], min(_LOOK, left))
+            while waiting and (waiting[0].done or waiting[0].refresh() in _FINAL):
+                waiting.popleft()
+                advance(1)
+            if waiting and not left:
+                return f"{len(waiting)} of {len(receipts)} {_LATE}"
+    return None
+
+
+def _let_work(mem: "Memory", first: "SyncReceipt", seconds: float) -> None:
+    """Wait a while. `flush` is what lets turns be read that wait for more of them; it
+    knows nothing of jobs that an earlier run accepted."""
     from hmem.errors import DeadlineError
 
-    until = None if timeout is None else time.monotonic() + timeout
-    many = len(receipts) if len(receipts) > 1 else 0
-    with progress(many, "worked on", shown=shown) as advance:
-        for receipt in receipts:
-            left = None if until is None else max(0.0, until - time.monotonic())
-            try:
-                receipt.result(timeout=left)
-            except DeadlineError as e:
-                return str(e)
-            advance(1)
-    return None
+    with suppress(DeadlineError):
+        mem.flush(timeout=seconds)
+        first.result(timeout=seconds)
 
 
 def _tell(receipts: "Sequence[SyncReceipt]", entries: int, *, as_json: bool) -> None:
