@@ -329,6 +329,16 @@ def test_a_folder_that_cannot_be_read_is_one_line(moved: tuple[str, str]) -> Non
         folder.chmod(0o700)
 
 
+def test_what_the_system_refuses_is_one_line(
+    moved: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    refused("list", "-u", "ana", code=1, says="Permission denied")
+
+
 def test_a_shard_that_is_damaged_is_one_line(moved: tuple[str, str]) -> None:
     for shard in Path(os.environ["HMEM_PATH"]).glob("shard-*.db*"):
         shard.write_bytes(b"not a database " * 512)
