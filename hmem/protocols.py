@@ -714,9 +714,12 @@ class Completion:
 
 
 class LLM(Protocol):
-    """A chat model. `model` names it, in usage and in recordings."""
+    """A chat model."""
 
-    model: str
+    @property
+    def model(self) -> str:
+        """Its name, in usage and in recordings."""
+        ...
 
     async def complete(
         self,
