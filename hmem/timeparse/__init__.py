@@ -26,13 +26,13 @@ What it takes for granted, always against `at` on the clocks of `zone`:
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from hmem.errors import BadTimeError
 from hmem.timeparse.almanac import BEGINNING, LAST
 from hmem.timeparse.finder import readings
-from hmem.timeparse.foreign import foreign, prepare
+from hmem.timeparse.foreign import foreign, phrases
 from hmem.timeparse.phrase import HIGH, Kind, Now, When
 
 __all__ = [
@@ -72,6 +72,20 @@ def mentions(
     A date follows from a statement when it lies in one of these.
     """
     return _all(text, at, zone, languages, every=True)
+
+
+def prepare(languages: Sequence[str] = ("en",)) -> tuple[str, ...]:
+    """Make ready what the languages need, which takes up to a second the first time.
+
+    Returns those that can be read; English always can.
+    """
+    noon = datetime(2024, 5, 8, 12, tzinfo=UTC)
+    find("on 8 May, the first week of last month", at=noon, zone=ZoneInfo("UTC"))
+    return tuple(
+        language
+        for language in languages
+        if language == "en" or phrases(language) is not None
+    )
 
 
 def _all(

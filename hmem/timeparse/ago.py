@@ -53,6 +53,12 @@ def _and_half_ago(now: Now, tokens: list[Token]) -> Made:
     return _moved(now, exactly(amount.size + 0.5), unit, -1)
 
 
+def _one_or_ago(now: Now, tokens: list[Token]) -> Made:
+    """ "A day or two ago"."""
+    amount, unit = amount_and_unit(tokens)
+    return _moved(now, Amount(amount.size, 1, amount.size), unit, -1)
+
+
 def _more_than_ago(now: Now, tokens: list[Token]) -> Made:
     amount, unit = amount_and_unit(tokens)
     day = shift(now.today, unit, -amount.size)
@@ -175,6 +181,7 @@ AGO: tuple[Rule, ...] = (
     ("half a UNIT ago", _half_ago),
     (f"(more than|over) {_MANY} ago", _more_than_ago),
     (f"(less than|under) {_MANY} ago", _less_than_ago),
+    ("a UNIT or NUMBER ago", _one_or_ago),
     (f"{_MANY} ago DAY", _ago_today),
     (f"{_MANY} ago (on the?)? WDAY", _weeks_ago_on),
     (f"WDAY {_MANY} ago", _weeks_ago_on),

@@ -158,7 +158,7 @@ def feast(text: str, start: int) -> tuple[int, Time] | None:
     if found is None or found.lastindex is None:
         return None
     name = found[0]
-    if name.lower() == "new year" and not name[4].isupper():
+    if name.lower() in ("new year", "new year's") and not name[4].isupper():
         return None
     return found.end(), _feast(found.lastindex - 1)
 

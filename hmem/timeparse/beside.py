@@ -118,6 +118,21 @@ def _weekday(sign: int) -> Callable[[Now, list[Token]], Made]:
     return build
 
 
+def _nth_weekday_after(_: Now, tokens: list[Token]) -> Made:
+    """ "The first Monday after Easter"."""
+    nth, weekday, outer = tokens[0].value, tokens[1].value, time_of(tokens[-1])
+    if outer.kind == "open":
+        return None
+    more = 7 * (nth - 1) * DAY
+
+    def change(whole: Stretch) -> Stretch:
+        day = _weekday_beside(whole, weekday, 1)
+        return Stretch(day.start + more, day.end + more)
+
+    made = outer.over(change, "day")
+    return made.but(guard="", sure=min(outer.sure, 0.9), strict=False)
+
+
 def _several(sign: int) -> Callable[[Now, list[Token]], Made]:
     """ "The two weeks before Christmas": all of them."""
 
@@ -168,6 +183,7 @@ BESIDE: tuple[Rule, ...] = (
     (f"{_MANY} from the? TIMES", _from),
     ("the? (UNIT|PART) before the? TIMES", _beside(-1)),
     ("the? (UNIT|PART) after the? TIMES", _beside(1)),
+    ("the? NTH WDAY after the? TIMES", _nth_weekday_after),
     ("the? WDAY before the? TIMES", _weekday(-1)),
     ("the? WDAY after the? TIMES", _weekday(1)),
     ("the? UNIT of the? TIMES", _unit_around),

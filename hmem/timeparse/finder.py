@@ -57,7 +57,22 @@ def read(text: str, now: Now) -> Iterator[tuple[Token, Time]]:
             if token.code in _GIVEN and token.time is not None:
                 before = tokens[i - 1] if i else None
                 if not _blocked(token, token.time, before, text):
-                    yield _led(tokens, i), token.time
+                    doubt = 0.6 if _in_part(tokens, i) else 1.0
+                    yield _led(tokens, i), token.time.doubted(doubt)
+
+
+def _in_part(tokens: list[Token], place: int) -> bool:
+    """Whether words of time before a phrase were left unread: then it may be half of what
+    was said."""
+    first = place - 1
+    while first > 0 and tokens[first].code in ("dash", "to", "and", "or", "the"):
+        first -= 1
+    return first >= 0 and tokens[first].code in _UNREAD
+
+
+_UNREAD = frozenset(
+    listed("early mid late last next half start end before after between NUM NUMW ORDW")
+)
 
 
 def _led(tokens: list[Token], place: int) -> Token:
@@ -80,7 +95,7 @@ def _blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
         return True  # "may last two weeks"
     guard = "noun" if token.code in ("WDAY", "PLAINM") else time.guard
     check = _GUARDS.get(guard)
-    if check is None:
+    if check is None or text[token.end - 2 : token.end] == "'s":
         return False
     following = _NEXT_WORD.match(text, token.end)
     return check("" if following is None else following[1])

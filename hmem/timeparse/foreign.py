@@ -25,16 +25,16 @@ _MONTHS = listed(
 )
 _DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _NAMES = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-# English: what stands without blanks, and what a computer prints.
+# English: what stands without blanks.
 _ENGLISH = re.compile(
     rf"""(?<![\w./:-])(?:
       [0-3]?[0-9][./-]{_NAMES}[./-][0-9]{{2,4}}
     | [0-3]?[0-9]{_NAMES}[0-9]{{4}}
-    | {_NAMES}\ [0-3]?[0-9]\ [0-2]?[0-9]:[0-5][0-9]:[0-5][0-9]\ [0-9]{{4}}
     )(?![\w/:-]|\.\w)""",
     re.VERBOSE | re.IGNORECASE,
 )
-# Behind these a word for "tomorrow" is the morning, of whichever day.
+# Words for both "tomorrow" and "morning", and what makes them a morning.
+_BOTH = frozenset({"morgen", "mañana"})
 _MORNING = re.compile(
     r"\b(?:la|cada|una|am|guten|heute|gestern|jeden|diesen|einem)\s+$", re.IGNORECASE
 )
@@ -54,12 +54,16 @@ def foreign(
             start, end = found.span()
             if any(start < last and first < end for first, last in used):
                 continue
-            if _MORNING.search(text[max(0, start - 12) : start]):
+            if _is_morning(found[0], text[max(0, start - 12) : start]):
                 continue
             when = _parsed(found[0], start, now, language)
             if when is not None:
                 used.append(when.span)
                 yield when
+
+
+def _is_morning(word: str, before: str) -> bool:
+    return word.lower() in _BOTH and _MORNING.search(before) is not None
 
 
 def _parsed(phrase: str, start: int, now: Now, language: str) -> When | None:
@@ -172,15 +176,3 @@ def _dates(info: Mapping[str, Any], *, spaced: bool) -> Iterator[str]:
     yield rf"(?:{months})\s+(?:de\s+|del\s+)?\d{{4}}"
     for key in _DAYS:
         yield from (re.escape(day) for day in info.get(key, ()) if len(day) > 4)
-
-
-def prepare(languages: Sequence[str]) -> tuple[str, ...]:
-    """Load what the languages need, which takes up to a second the first time.
-
-    Returns those that can be read now; English always can.
-    """
-    return tuple(
-        language
-        for language in languages
-        if language == "en" or phrases(language) is not None
-    )

@@ -4,7 +4,7 @@ from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import Stretch
 from hmem.timeparse.dates import with_year
-from hmem.timeparse.phrase import Now, fixed, in_turn, once
+from hmem.timeparse.phrase import Now, Time, fixed, in_turn, once
 from hmem.timeparse.rules import Made, Stage, one, only, time_of
 from hmem.timeparse.tokens import Token
 
@@ -71,6 +71,14 @@ def _with_clock(_: Now, tokens: list[Token]) -> Made:
     return made.but(guard="", sure=sure, exact=None)
 
 
+def _printed(now: Now, tokens: list[Token]) -> Made:
+    """ "May 8 14:30:00 2023", as computers print it."""
+    day = with_year(now, [tokens[0], tokens[-1]])
+    if not isinstance(day, Time):
+        return None
+    return _with_clock(now, [Token("DATE", 0, 0, None, day), tokens[1]])
+
+
 def _between_clocks(_: Now, tokens: list[Token]) -> Made:
     """ "From 3 pm to 5 pm yesterday"."""
     first, last = (t.value for t in only(tokens, "CLOCK"))
@@ -95,6 +103,7 @@ JOINED = Stage(
         ("the? NTH of MON", _of_month),
         (f"DAYLIKE comma? {_WITH_DAY} PART", _with_part),
         ("the? PART (of|on) the? DAYLIKE", _with_part),
+        ("MDAY comma? CLOCK comma? YEAR", _printed),
         (
             "DAYLIKE comma? (from|between)? CLOCK (to|dash|and|until) CLOCK",
             _between_clocks,

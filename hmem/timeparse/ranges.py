@@ -7,7 +7,7 @@ from functools import partial
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import Stretch
-from hmem.timeparse.phrase import Now, Time, backwards, fixed, once, onwards
+from hmem.timeparse.phrase import Cycle, Now, Time, backwards, fixed, once, onwards
 from hmem.timeparse.rules import Made, Stage, time_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import SIZES
@@ -15,26 +15,34 @@ from hmem.timeparse.units import SIZES
 # ----------------------------------------------------------------------- two ends
 
 
-def _between(now: Now, tokens: list[Token]) -> Made:
+def _between(_: Now, tokens: list[Token]) -> Made:
     """From the first day of one time to the last of another."""
     first, last = time_of(tokens[0]), time_of(tokens[-1])
     if "open" in (first.kind, last.kind):
         return None
-    made = _joined(first, last, now)
+    made = _joined(first, last)
     sure = min(first.sure, last.sure, 0.9)
-    weekdays = first.cycle == last.cycle == "week"
+    if first.cycle == last.cycle == "week":  # "from Monday to Friday" is often a habit
+        sure *= 0.6
+    elif first.cycle == "year" and last.cycle == "once" and _two_years(made):
+        sure *= 0.8  # "between Christmas and New Year 2023"
     size = min(first.precision, last.precision, key=SIZES.index)
     return made.but(
         kind="range",
         precision=size,
-        sure=sure * (0.6 if weekdays else 1.0),
+        sure=sure,
         guard="count" if "count" in (first.guard, last.guard) else "",
         point=None,
         exact=None,
     )
 
 
-def _joined(first: Time, last: Time, now: Now) -> Time:
+def _two_years(time: Time) -> bool:
+    stretch = fixed(time)
+    return cal.day_of(stretch.start).year != cal.day_of(stretch.end - 1).year
+
+
+def _joined(first: Time, last: Time) -> Time:
     """One stretch, or one in each turn. Raises ValueError where they do not go together."""
     if last.cycle == "once":
         end = fixed(last)
@@ -42,7 +50,7 @@ def _joined(first: Time, last: Time, now: Now) -> Time:
         return once(_stretched(start, end), "day")
     if first.cycle == "once":
         start = fixed(first)
-        return once(_stretched(start, _following(start, last, now)), "day")
+        return once(_stretched(start, _following(start, last)), "day")
     if first.cycle != last.cycle:
         raise ValueError("of different cycles")
     return last.but(turn=partial(_pair, first, last))
@@ -57,10 +65,9 @@ def _pair(first: Time, last: Time, number: int) -> Stretch:
     raise ValueError("no such turn")
 
 
-def _following(start: Stretch, last: Time, now: Now) -> Stretch:
+def _following(start: Stretch, last: Time) -> Stretch:
     """The first turn that begins no earlier than a fixed start."""
-    here = _year_of(start) if last.cycle == "year" else now.turn(last.cycle)
-    for _, stretch in onwards(last, here):
+    for _, stretch in onwards(last, _turn_of(start, last.cycle)):
         if stretch.start >= start.start:
             return stretch
     raise ValueError("no such turn")
@@ -68,18 +75,18 @@ def _following(start: Stretch, last: Time, now: Now) -> Stretch:
 
 def _before(first: Time, last: Stretch) -> Stretch:
     """The turn that leads up to a fixed end."""
-    year = _year_of(last)
-    number = {"year": year, "month": year * 12 + 11}.get(
-        first.cycle, (last.start // cal.DAY - 1) // 7
-    )
-    for _, stretch in backwards(first, number, 13):
+    for _, stretch in backwards(first, _turn_of(last, first.cycle), 13):
         if stretch.start <= last.start:
             return stretch
     raise ValueError("no such turn")
 
 
-def _year_of(stretch: Stretch) -> int:
-    return cal.day_of(stretch.start).year
+def _turn_of(stretch: Stretch, cycle: Cycle) -> int:
+    """The turn of a cycle that a stretch begins in."""
+    day = cal.day_of(stretch.start)
+    if cycle == "week":
+        return (day.toordinal() - 1) // 7
+    return day.year if cycle == "year" else day.year * 12 + day.month - 1
 
 
 def _stretched(first: Stretch, last: Stretch) -> Stretch:
@@ -199,6 +206,7 @@ OPEN = Stage(
         ("from the? TIMES comma? (to|until|dash) the? TIMES", _between),
         ("(from|between|in) YEARS", _years),
         (f"{_END} (to|until|dash) the? {_END}", _between),
+        ("(IN|for|of|from)? QUARTER (and|or|slash) (QUARTER|FIX)", _between),
         ("IN? (MON|ANYMONTH) (and|or|slash) (MON|ANYMONTH)", _between),
         ("from the? TIMES (onwards|on (?!the? TIMES))", _since),
         ("since (the|in)? TIMES", _since),

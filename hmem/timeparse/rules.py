@@ -7,6 +7,7 @@ first rule that fits is taken, until none fits any more.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import cast
 
 from hmem.timeparse.almanac import years
@@ -69,9 +70,12 @@ class Stage:
     """A table of rules."""
 
     def __init__(self, *tables: Sequence[Rule]) -> None:
-        rules = [rule for table in tables for rule in table]
-        self._builds = [build for _, build in rules]
-        self._search = re.compile("|".join(f"({_pattern(p)})" for p, _ in rules)).search
+        self._rules = [rule for table in tables for rule in table]
+
+    @cached_property
+    def _table(self) -> re.Pattern[str]:
+        """All rules as one pattern, made at the first use."""
+        return re.compile("|".join(f"({_pattern(words)})" for words, _ in self._rules))
 
     def apply(self, tokens: list[Token], now: Now) -> list[Token]:
         """The tokens with what the rules made of them in their place."""
@@ -84,7 +88,8 @@ class Stage:
 
     def _once(self, tokens: list[Token], now: Now) -> list[Token]:
         codes = "".join(_CHAR[token.code] for token in tokens)
-        found = self._search(codes)
+        search = self._table.search
+        found = search(codes)
         if found is None:
             return tokens
         result: list[Token] = []
@@ -94,13 +99,13 @@ class Stage:
             result += tokens[place:first]
             result.append(self._build(found.lastindex or 1, tokens[first:last], now))
             place = last
-            found = self._search(codes, place)
+            found = search(codes, place)
         return result + tokens[place:]
 
     def _build(self, index: int, matched: list[Token], now: Now) -> Token:
         start, end = matched[0].start, matched[-1].end
         try:
-            made = self._builds[index - 1](
+            made = self._rules[index - 1][1](
                 now, [t for t in matched if t.code.isupper()]
             )
         except (ValueError, OverflowError):  # no such day

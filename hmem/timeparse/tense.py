@@ -22,6 +22,7 @@ _FUTURE = re.compile(
     | (?:am|are|is)\s+(?:\w+\s+){0,2}?\w{2,}ing
     | (?:is|are)\s+(?:\w+\s+){0,3}?(?:scheduled|booked|planned|due|on|at|in|by|until)
     | (?:i|we|you|he|she|they|\w+)'(?:m|re)\s+(?:\w+\s+){0,2}?\w{2,}ing
+    | (?:what's|what\ is|anything)\ (?:on|planned|scheduled|due|up)
     | (?:starts|begins|ends|opens|closes|leaves|arrives|expires)
     )\b | \b\w+'ll\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -44,15 +45,10 @@ _REACH = 300
 def leaning(text: str, start: int, end: int) -> Leaning:
     """The leaning of the sentence around a place. Questions without a sign lean to the
     past: it is memories that are asked for."""
-    before = text[max(0, start - _REACH) : start]
-    after = text[end : end + _REACH]
-    stops = [found.end() for found in _STOP.finditer(before)]
-    stop = _STOP.search(after)
-    sentence = (
-        before[stops[-1] if stops else 0 :]
-        + " . "
-        + (after[: stop.start()] if stop else after)
-    )
+    stops = [s.end() for s in _STOP.finditer(text, max(0, start - _REACH), start)]
+    first = stops[-1] if stops else max(0, start - _REACH)
+    stop = _STOP.search(text, end, end + _REACH)
+    sentence = text[first : end + _REACH if stop is None else stop.start()]
     future, past = _FUTURE.search(sentence), _PAST.search(sentence)
     if future and past:
         return Leaning("past", 0.6)
