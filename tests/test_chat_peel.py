@@ -273,6 +273,7 @@ def test_quotes_inside_a_string_are_kept() -> None:
         '{"facts": [{"text": "said "hi", then left", "importance": 5}]}',
         '{"facts": [{"text": Noor keeps bees, "importance": 5}]}',
         '{"facts": ["Noor""["Ghent", "Maya"]}',
+        '{"facts": ["Noor"["Noor", "Ghent"]}',
         '{"facts": [{"text": "a"}, "importance": 5]}',
         '{"facts": [{"text": "a", // the first\n "importance": 5}]}',
         '{"facts": [{"text": "a"}]} and {more}',

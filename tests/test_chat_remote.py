@@ -247,65 +247,66 @@ def test_openai_is_spoken_to_in_its_own_words() -> None:
 # ------------------------------------------------------------------ what went wrong
 
 
-@pytest.mark.parametrize(
-    ("status", "why", "names"),
-    [
-        (400, "input", "400"),
-        (401, "setup", "HMEM_API_KEY"),
-        (402, "setup", "quota"),
-        (403, "setup", "HMEM_API_KEY"),
-        (404, "setup", "HMEM_LLM"),
-        (405, "setup", "HMEM_BASE_URL"),
-        (408, "down", "408"),
-        (409, "busy", "409"),
-        (413, "too_long", "413"),
-        (418, "input", "418"),
-        (422, "input", "422"),
-        (429, "busy", "429"),
-        (500, "down", "500"),
-        (502, "down", "502"),
-        (503, "busy", "503"),
-        (529, "busy", "529"),
-    ],
+STATUSES = (
+    (400, "input", "400"),
+    (401, "setup", "HMEM_API_KEY"),
+    (402, "setup", "quota"),
+    (403, "setup", "HMEM_API_KEY"),
+    (404, "setup", "HMEM_LLM"),
+    (405, "setup", "HMEM_BASE_URL"),
+    (408, "down", "408"),
+    (409, "busy", "409"),
+    (413, "too_long", "413"),
+    (418, "input", "418"),
+    (422, "input", "422"),
+    (429, "busy", "429"),
+    (500, "down", "500"),
+    (502, "down", "502"),
+    (503, "busy", "503"),
+    (529, "busy", "529"),
 )
-async def test_a_status_says_what_can_be_done(
-    endpoint: ChatEndpoint, status: int, why: str, names: str
-) -> None:
-    endpoint.answer = lambda _: endpoint.fault(status, "SECRET", code="bad_thing")
+REFUSALS = {
+    "This model's maximum context length is 4096 tokens. SECRET": "too_long",
+    "the request exceeds the available context size": "too_long",
+    "max_completion_tokens too large: maximum context length is 9": "too_long",
+    "Prompt is too long": "too_long",
+    "response_format is not supported": "form",
+    "json_schema: SECRET": "form",
+    "JSON schema conversion failed": "form",
+    "'messages' must contain the word 'json' in some form": "form",
+    "Unsupported parameter: 'x'": "form",
+    "failed to parse grammar": "form",
+    "SECRET": "input",
+}
+
+
+async def test_a_status_says_what_can_be_done(endpoint: ChatEndpoint) -> None:
     async with opened(endpoint) as llm:
-        error = await failing(llm, schema=SCHEMA)
-    assert (error.why, names in str(error)) == (why, True)
-    assert error.retryable is (why not in ("input", "too_long", "form"))
-    assert "bad_thing" in str(error)
-    assert len(endpoint.bodies) == 1
+        for status, why, names in STATUSES:
+            endpoint.bodies.clear()
+            endpoint.say(endpoint.fault(status, "SECRET", code="bad_thing"))
+            error = await failing(llm, schema=SCHEMA)
+            assert (status, error.why) == (status, why)
+            assert names in str(error)
+            assert "bad_thing" in str(error)
+            assert error.retryable is (why not in ("input", "too_long", "form"))
+            assert len(endpoint.bodies) == 1
 
 
-@pytest.mark.parametrize(
-    ("message", "why"),
-    [
-        ("This model's maximum context length is 4096 tokens. SECRET", "too_long"),
-        ("the request exceeds the available context size", "too_long"),
-        ("max_completion_tokens too large: maximum context length is 9", "too_long"),
-        ("Prompt is too long", "too_long"),
-        ("response_format is not supported", "form"),
-        ("json_schema: SECRET", "form"),
-        ("JSON schema conversion failed", "form"),
-        ("'messages' must contain the word 'json' in some form", "form"),
-        ("Unsupported parameter: 'x'", "form"),
-        ("failed to parse grammar", "form"),
-        ("SECRET", "input"),
-    ],
-)  # fmt: skip
 @pytest.mark.parametrize("status", [400, 422])
 async def test_a_refusal_is_read_for_its_reason(
-    endpoint: ChatEndpoint, status: int, message: str, why: str
+    endpoint: ChatEndpoint, status: int
 ) -> None:
-    endpoint.answer = lambda _: endpoint.fault(status, message)
     async with opened(endpoint) as llm:
-        assert (await failing(llm, schema=SCHEMA, max_tokens=5)).why == why
-        if why == "form":
-            without = await failing(llm, schema=SCHEMA, rung="plain")
-            assert without.why == "input", "no form was asked for"
+        for words, why in REFUSALS.items():
+            endpoint.bodies.clear()
+            endpoint.answer = lambda _, w=words: endpoint.fault(status, w)
+            error = await failing(llm, schema=SCHEMA, max_tokens=5)
+            assert (words, error.why) == (words, why)
+            assert len(endpoint.bodies) == 1
+            if why == "form":
+                without = await failing(llm, schema=SCHEMA, rung="plain")
+                assert without.why == "input", "no form was asked for"
 
 
 async def test_a_validation_error_of_a_web_framework_is_read(
