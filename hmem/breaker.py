@@ -19,6 +19,8 @@ log = logging.getLogger("hmem.worker")
 
 _LONGEST = 600.0
 """Seconds of a pause at most, whatever the endpoint asks for."""
+_SLACK = 0.01
+"""Seconds by which a difference of two moments may be wrong: they are floats."""
 
 
 def backoff(attempt: int, *, base: float, cap: float) -> float:
@@ -88,53 +90,65 @@ class Pause:
         self._base = base
         self._cap = cap
         self._failures = 0
-        self._until = self._since = self._longest = 0.0
+        self._until = self._since = self._longest = self._asked = 0.0
+        self._trial = False
         self._looking = anyio.Lock()
         self.why = ""
 
     @property
     def is_open(self) -> bool:
         """Whether the model was down when it was last seen."""
-        return self._failures > 0
+        return self._failures > 0 and not self._trial
 
     @property
     def left(self) -> float:
         """Seconds until it is worth a look."""
         left = self._until - self._now()
         # A clock that was set back must not make the pause longer than it was.
-        return left if 0.0 < left <= self._longest else 0.0
+        return left if 0.0 < left <= self._longest + _SLACK else 0.0
 
     def trip(self, why: str, *, at_least: float | None = None) -> None:
-        """It is down; `at_least`: seconds that it asked to be left alone."""
+        """It is down; `at_least`: seconds that it asked to be left alone, which later
+        looks of the same outage heed too."""
         if not self._failures:
-            self._since = self._now()
+            self._since, self._asked = self._now(), 0.0
             log.warning("the chat model is down, extraction waits: %s", why)
             self._events("outage_started", reason=why, part="llm")
-        elif self.left:
+        elif self.left and not self._trial:
             return  # the same failure, seen by another call
         self._failures += 1
+        self._trial = False
         self.why = why
+        self._asked = max(self._asked, at_least or 0.0)
         pause = backoff(self._failures, base=self._base, cap=self._cap)
+        pause = max(pause, min(self._asked, self._cap))
         self._longest = max(pause, min(at_least or 0.0, _LONGEST))
         self._until = self._now() + self._longest
 
     async def over(self) -> bool:
-        """Whether the model may be asked: looks, when a pause has run out."""
-        if not self._failures:
-            return True
-        async with self._looking:
-            if not self._failures:
-                return True
-            if self.left:
-                return False
-            if not await self.probe():
-                self.trip(self.why)
-                return False
-            seconds = self._now() - self._since
-            self._failures = 0
-            log.warning("the chat model is back after %.0f s", seconds)
-            self._events("outage_ended", seconds=seconds, part="llm")
-            return True
+        """Whether the model may be asked: looks, when a pause has run out. That it answers
+        a trial question is no end of the outage yet: see `answered`."""
+        if self.is_open:
+            async with self._looking:
+                await self._look()
+        return not self.is_open
+
+    async def _look(self) -> None:
+        if not self.is_open or self.left:
+            return
+        if await self.probe():
+            self._trial = True
+        else:
+            self.trip(self.why)
+
+    def answered(self) -> None:
+        """It answered a question. One asked before the outage does not end it."""
+        if not self._trial:
+            return
+        seconds = self._now() - self._since
+        self._failures, self._trial = 0, False
+        log.warning("the chat model is back after %.0f s", seconds)
+        self._events("outage_ended", seconds=seconds, part="llm")
 
     def _now(self) -> float:
         return self._clock().timestamp()

@@ -6,7 +6,7 @@
 A chunk whose facts have been stored is not asked about again, whatever stops the process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -50,6 +50,12 @@ _FACT_TOKENS = 130
 NEAR = 0.95
 """Cosine from which two facts may be one [design, section 6]."""
 _WAITS = frozenset(("down", "busy", "setup", "waiting"))
+Blames = Callable[[LLMError], Awaitable[bool]]
+
+
+async def _nobody(error: LLMError) -> bool:  # noqa: ARG001 - a Blames
+    """The turns are never to blame."""
+    return False
 
 
 @dataclass(slots=True)
@@ -63,6 +69,17 @@ class Distilled:
     read: int = 0
     lost: int = 0
     usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One going over a group of jobs."""
+
+    claim: Claim
+    notes: Notes
+    last: bool
+    blames: Blames
+    out: Distilled = field(default_factory=Distilled)
 
 
 class Distiller:
@@ -89,36 +106,42 @@ class Distiller:
         self._schema = Schema("facts", extract.version(config), extract.schema(config))
 
     async def distil(
-        self, claim: Claim, jobs: Sequence[ClaimedJob], *, last: bool
+        self,
+        claim: Claim,
+        jobs: Sequence[ClaimedJob],
+        *,
+        last: bool,
+        blames: Blames = _nobody,
     ) -> Distilled:
         """Read the turns of some jobs of one session.
 
-        All but the last chunk's operations are carried out on the way. Raises ModelDown,
-        Outage, Retry (unless this is the `last` attempt), and Lost.
+        All but the last chunk's operations are carried out on the way. `blames` says of a
+        model that seems to be down whether it is the turns that it fails on. Raises
+        ModelDown, Outage, Retry (unless this is the `last` attempt), and Lost.
         """
         notes = Notes.load(jobs[0].reply) or Notes(tuple(job.id for job in jobs))
+        run = _Run(claim, notes, last, blames)
+        out = run.out
         waiting = await self._cut([turn for job in jobs for turn in job.turns])
-        out = Distilled()
         while waiting:
             chunk = waiting.pop()
             if out.ops:
-                await self._write(claim, notes, out.ops)
+                await self._write(run, out.ops)
                 out.ops.clear()
             part = notes.parts.get(key_of(chunk))
             if part is not None and part.done:
                 out.read += 1
                 continue
             try:
-                await self._chunk(claim, notes, chunk, out, last=last)
+                await self._chunk(run, chunk)
             except TruncatedError as e:
                 pieces = extract.halves(chunk)
                 if pieces is None:
                     out.failed.append(str(e))
-                    out.usage += _spent(e)
                     continue
-                notes.parts[key_of(chunk)] = Part(split=True, usage=_spent(e))
+                notes.parts[key_of(chunk)].split = True
                 waiting.extend(reversed(pieces))
-        out.usage += notes.usage
+        out.usage = notes.usage
         out.lost = sum(part.lost for part in notes.parts.values())
         return out
 
@@ -157,39 +180,30 @@ class Distiller:
 
     # ------------------------------------------------------------------- one chunk
 
-    async def _chunk(
-        self,
-        claim: Claim,
-        notes: Notes,
-        chunk: tuple[TurnRow, ...],
-        out: Distilled,
-        *,
-        last: bool,
-    ) -> None:
+    async def _chunk(self, run: _Run, chunk: tuple[TurnRow, ...]) -> None:
         """Ask about a chunk, or take the reply that is kept; decide. Raises TruncatedError
         for one that must be split."""
-        part = notes.parts.get(key_of(chunk))
-        if part is not None and part.split:
+        user_id, out = run.claim.user_id, run.out
+        part = run.notes.parts.setdefault(key_of(chunk), Part())
+        if part.split:
             raise TruncatedError("this part was split before")
-        talk = await self._talk(claim.user_id, chunk)
-        if part is not None and part.reply:
-            talk = await self._as_shown(claim.user_id, talk, part.shown)
+        talk = await self._talk(user_id, chunk)
+        if part.reply:
+            talk = await self._as_shown(user_id, talk, part.shown)
             extracted = extract.read(value_of(part.reply), talk, self._config)
         else:
             try:
                 answer = await self._ask(talk)
             except LLMError as e:
-                self._failed(e, out, last=last)
+                part.usage += _spent(e)
+                await self._failed(run, e)
                 return
             extracted = answer.value
-            part = Part(
-                reply=answer.reply,
-                shown=tuple(one.id for one in talk.shown),
-                usage=answer.usage,
-            )
-            notes.parts[key_of(chunk)] = part
-            await self._write(claim, notes, [])
-        decisions, facts = await self._decide(claim.user_id, talk, extracted, last=last)
+            part.reply = answer.reply
+            part.shown = tuple(one.id for one in talk.shown)
+            part.usage += answer.usage
+            await self._write(run, [])
+        decisions, facts = await self._decide(user_id, talk, extracted, last=run.last)
         out.ops += self._ops(talk, decisions, facts)
         out.skipped += extracted.dropped
         out.skipped += [
@@ -201,18 +215,22 @@ class Distiller:
         part.lost = extracted.lost
         out.read += 1
 
-    def _failed(self, error: LLMError, out: Distilled, *, last: bool) -> None:
-        """What a failure of the model's means for a chunk."""
-        if error.why in _WAITS:
-            raise ModelDown(error) from error
-        if _too_much(error):
-            split = TruncatedError(str(error))
-            split.usage = error.usage
-            raise split from error
-        if error.retryable and not last:
-            raise Retry(str(error)) from error
-        out.failed.append(str(error))
-        out.usage += _spent(error)
+    async def _failed(self, run: _Run, error: LLMError) -> None:
+        """What a failure of the model's means for a chunk: it waits, is split, is asked
+        about again, or is given up. What it cost is kept where anything was answered."""
+        why: Exception
+        if error.why in _WAITS and not await run.blames(error):
+            why = ModelDown(error)
+        elif _too_much(error):
+            why = TruncatedError(str(error))
+        elif error.retryable and not run.last:
+            why = Retry(str(error))
+        else:
+            run.out.failed.append(str(error))
+            return
+        if _spent(error).llm_calls:
+            await self._write(run, [])
+        raise why from error
 
     async def _talk(
         self, user_id: str, chunk: tuple[TurnRow, ...], *, unsaved: bool = False
@@ -262,8 +280,9 @@ class Distiller:
             max_tokens=_FACT_TOKENS * extract.most_facts(len(talk.turns)),
         )
 
-    async def _write(self, claim: Claim, notes: Notes, ops: Sequence[Op]) -> None:
+    async def _write(self, run: _Run, ops: Sequence[Op]) -> None:
         """Carry out operations and keep the notes, in one transaction."""
+        claim, notes = run.claim, run.notes
         kept = StoreReply(job_id=notes.jobs[0], reply=notes.dump())
         plan = WritePlan(
             at=to_micros(self._clock()),

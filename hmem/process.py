@@ -10,19 +10,20 @@ What must wait (more turns, the model) is put off, and never counts as an attemp
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import anyio
 
-from hmem.breaker import Pause
+from hmem.breaker import Pause, backoff
 from hmem.budget import upper_bound
 from hmem.config import Config
 from hmem.distil import Distilled, Distiller
 from hmem.embedding import Embedding, Passage, Work
-from hmem.errors import ConfigError, EmbedderError
+from hmem.errors import ConfigError, EmbedderError, LLMError, LLMFault
 from hmem.extract import Talk
 from hmem.ingest import fact_texts, turn_texts
 from hmem.notes import Notes
@@ -53,10 +54,23 @@ _ANSWER = 2.0
 """Seconds until a job is tried again whose answer is given elsewhere."""
 _LEAST = 0.05
 _READS = 3
-"""Attempts at turns that the model answers nothing usable about. With the bound of
-`Ladder.ask` at most 12 requests, each sent at most three times."""
-_STRIKES = 8
-"""How often one group may find the model busy while it answers others."""
+"""Attempts at turns that the model answers nothing usable about."""
+_PATIENCE: Mapping[LLMFault, float] = {"down": 1_800.0, "busy": 21_600.0}
+"""Seconds for which a model that fails on some turns and answers a trial question is taken
+for one that is down or busy; after that the turns are to blame."""
+_SLOWEST = 600.0
+"""Seconds between two askings about turns that the model fails on, at most."""
+_REMEMBERED = 10_000
+
+
+@dataclass(slots=True)
+class _Strikes:
+    """That the model failed on a group: how often, since when (seconds of the clock), and
+    how many groups it had answered by then."""
+
+    since: float
+    answered: int
+    times: int = 0
 
 
 class Processor:
@@ -84,7 +98,8 @@ class Processor:
         self._profiles = profiles
         self._pause = pause
         self._hurried: Counter[str] = Counter()
-        self._strikes: Counter[str] = Counter()
+        self._strikes: dict[str, _Strikes] = {}
+        self._answered = 0
         self.deferred: dict[str, None] = {}
 
     @property
@@ -191,20 +206,24 @@ class Processor:
         if wait > 0:
             self.deferred[claim.user_id] = None
             return self._plan(claim, puts, defer=wait)
+        await self._keep(claim, puts)  # before anything that may take long
         if not await self._pause.over():
-            return self._plan(claim, puts, defer=max(self._pause.left, _LEAST))
-        await self._keep(claim, puts)
+            return self._plan(claim, (), defer=max(self._pause.left, _LEAST))
+        first = group[0].id
         try:
             tried = max(job.attempts for job in group)
             made = await self._distiller.distil(
-                claim, group, last=last or tried >= _READS
+                claim,
+                group,
+                last=last or tried >= _READS,
+                blames=partial(self._blames, first),
             )
         except ModelDown as e:
-            if e.why == "waiting":  # for its own answer, and no other's
-                return self._plan(claim, (), defer=_ANSWER)
-            await self._judge(e, group)
-            return self._plan(claim, (), defer=max(self._pause.left, _LEAST))
-        self._strikes.pop(group[0].id, None)
+            return self._plan(claim, (), defer=self._wait_for_model(e, first))
+        self._strikes.pop(first, None)
+        if made.read:
+            self._answered += 1
+            self._pause.answered()
         usage = made.usage + Usage(
             embedded_texts=len(work.codes),
             milliseconds=(time.perf_counter() - began) * 1000 - made.usage.milliseconds,
@@ -243,17 +262,31 @@ class Processor:
             return 0.0
         return max(_LEAST, config.extract_after_idle - idle)
 
-    async def _judge(self, down: ModelDown, group: Sequence[ClaimedJob]) -> None:
-        """Whether it is the model that is down, or these turns that it fails on. Raises
-        Retry for the latter."""
+    async def _blames(self, first: str, error: LLMError) -> bool:
+        """Whether it is these turns that the model fails on, and not the model that is
+        down. `first` names the group."""
         assert self._pause is not None
-        first = group[0].id
-        if down.why == "busy":
-            self._strikes[first] += 1
-        blamed = down.why == "down" or self._strikes[first] > _STRIKES
-        if blamed and await self._pause.probe():
-            raise Retry(str(down)) from down
+        if error.why not in _PATIENCE:
+            return False
+        now = self._clock().timestamp()
+        strikes = self._strikes.setdefault(first, _Strikes(now, self._answered))
+        strikes.times += 1
+        while len(self._strikes) > _REMEMBERED:
+            del self._strikes[next(iter(self._strikes))]
+        # One that is busy may well take others' smaller questions.
+        others = error.why == "down" and self._answered > strikes.answered
+        suspects = others or now - strikes.since >= _PATIENCE[error.why]
+        return suspects and await self._pause.probe()
+
+    def _wait_for_model(self, down: ModelDown, first: str) -> float:
+        """Seconds to put a group off that found the model down, or its answer not there."""
+        assert self._pause is not None
+        if down.why == "waiting":  # for its own answer, and no other's
+            return _ANSWER
         self._pause.trip(str(down), at_least=down.retry_after)
+        strikes = self._strikes.get(first)
+        times = 1 if strikes is None else strikes.times
+        return max(self._pause.left, backoff(times, base=_LEAST, cap=_SLOWEST))
 
     def _verdict(
         self,
