@@ -260,6 +260,7 @@ def test_sentences_without_a_time_have_none() -> None:
         "the week before the wedding",
         "we finished it in two weeks",
         "the rest may last two weeks",
+        "May or may not she come?",
         "",
         "   \n",
     ],
@@ -403,6 +404,11 @@ def test_a_time_that_the_clocks_skip_is_moved_on() -> None:
     assert when.end - when.start == timedelta(minutes=1)
 
 
+def test_an_hour_that_the_clocks_skip_still_lasts_an_hour() -> None:
+    when = only("today at 2am", at=datetime(2026, 3, 29, 12, tzinfo=BRUSSELS))
+    assert (when.precision, when.end - when.start) == ("hour", timedelta(hours=1))
+
+
 def test_a_local_day_lasts_as_long_as_its_clocks_say() -> None:
     spring = only("today", at=datetime(2026, 3, 29, 12, tzinfo=BRUSSELS))
     autumn = only("today", at=datetime(2026, 10, 25, 12, tzinfo=BRUSSELS))
@@ -452,12 +458,39 @@ def test_which_comes_first_day_or_month_is_told_by_the_place() -> None:
         ("I paid. What do I have on Friday?", "2024-07-19"),
         ("What did we do in August?", "2023-08-01"),
         ("We are going to Rome in August", "2024-08-01"),
+        ("We will be there the last week of August", "2024-08-25"),
     ],
 )
 def test_what_comes_again_is_the_one_its_sentence_leans_to(
     text: str, first: str
 ) -> None:
     assert only(text).start == moment(first, BRUSSELS, otherwise=LAST)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("What did I do on Wednesday?", "2024-07-10"),
+        ("last Wednesday", "2024-07-10"),
+        ("What will I do on Wednesday?", "2024-07-24"),
+        ("next Wednesday", "2024-07-24"),
+        ("this Wednesday", "2024-07-17"),
+        ("in July", "2024-07-01"),
+        ("last July", "2023-07-01"),
+        ("next July", "2025-07-01"),
+        ("on 17 July", "2024-07-17"),
+    ],
+)
+def test_the_weekday_that_it_is_means_another_day(text: str, first: str) -> None:
+    assert only(text).start == moment(first, BRUSSELS, otherwise=LAST)
+
+
+def test_since_a_time_to_come_has_no_end() -> None:
+    assert range_of("since May 2025") == stretch("2025-05-01", None)
+
+
+def test_a_winter_has_two_years_and_so_is_not_sure() -> None:
+    assert only("in winter 2022").confidence < HIGH <= only("in spring 2022").confidence
 
 
 def test_a_sentence_with_signs_of_both_is_not_sure() -> None:

@@ -18,7 +18,7 @@ from hmem.timeparse.units import SIZES
 def _between(_: Now, tokens: list[Token]) -> Made:
     """From the first day of one time to the last of another."""
     first, last = time_of(tokens[0]), time_of(tokens[-1])
-    if "open" in (first.kind, last.kind):
+    if "open" in (first.kind, last.kind) or first == last:  # "may or may not"
         return None
     made = _joined(first, last)
     sure = min(first.sure, last.sure, 0.9)

@@ -39,16 +39,24 @@ _PAST = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _STOP = re.compile(r"[.!?;\n](?=\s|$)|\n")
+_LED = re.compile(r"(?:on|in|at|by|until)\b", re.IGNORECASE)
 _REACH = 300
 
 
 def leaning(text: str, start: int, end: int) -> Leaning:
-    """The leaning of the sentence around a place. Questions without a sign lean to the
-    past: it is memories that are asked for."""
+    """The leaning of the sentence around a phrase.
+
+    Of the phrase's own words only the first preposition counts ("is on Friday"). Without
+    a sign it is the past: it is memories that are asked for.
+    """
     stops = [s.end() for s in _STOP.finditer(text, max(0, start - _REACH), start)]
     first = stops[-1] if stops else max(0, start - _REACH)
     stop = _STOP.search(text, end, end + _REACH)
-    sentence = text[first : end + _REACH if stop is None else stop.start()]
+    led = _LED.match(text, start, end)
+    before = text[first : start if led is None else led.end()]
+    sentence = (
+        f"{before} _ {text[end : end + _REACH if stop is None else stop.start()]}"
+    )
     future, past = _FUTURE.search(sentence), _PAST.search(sentence)
     if future and past:
         return Leaning("past", 0.6)

@@ -62,14 +62,6 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _MARKS = {",": "comma", "/": "slash", "&": "and"}
-_SENTENCE_END = frozenset(".!?:;\"“”'(\n")
-_DATED = re.compile(
-    r"""\s?(?:,\ ?)?(?:of\ )?(?:the\ )?'?[0-9] | \ ?[-/]\ ?[A-Z0-9]
-    | ,?\ (?:of\ )?(?:last|this|next)\ year | \ \w+\ years?\ ago
-    | \ (?:to|and|or|until|through)\ (?:Jan|Feb|Mar|Apr|May|Ju[nl]|Aug|Sep|Oct|Nov|Dec)""",
-    re.VERBOSE,
-)
-"""What makes "May" and "March" months where a sentence begins with them."""
 _SHORTENED = re.compile(
     r"(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
     r"|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\Z",
@@ -138,19 +130,12 @@ def _word(word: str, start: int, text: str, now: Now) -> Token | None:
         return None
     code, value = LEXICON[low]
     if code == "MONTH":
-        weak = low in WEAK_MONTHS and (word[0].islower() or _doubtful(text, start, end))
+        weak = low in WEAK_MONTHS and word[0].islower()
         plain = value in PLAIN_MONTHS and len(low) > 3 and low != "sept"
         code = "WEAKM" if weak else "PLAINM" if plain else code
     return Token(
         code, start, end, value, _TIMES[code](value, now) if code in _TIMES else None
     )
-
-
-def _doubtful(text: str, start: int, end: int) -> bool:
-    """Whether a word begins a sentence, where every word has a capital, and no date."""
-    before = text[max(0, start - 40) : start].rstrip(" \t")
-    begins = not before or before[-1] in _SENTENCE_END
-    return begins and not _DATED.match(text, end)
 
 
 _TIMES: dict[str, Callable[[Any, Now], Time]] = {

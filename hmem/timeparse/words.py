@@ -90,7 +90,7 @@ _SHORT_MONTHS |= {"sep": 9, "sept": 9, "oct": 10, "nov": 11, "dec": 12}
 PLAIN_MONTHS = frozenset({1, 2, 7, 9, 10, 11, 12})
 """Months whose full name is no other word."""
 WEAK_MONTHS = frozenset({"march", "may", "mar"})
-"""Month words that are other words more often, at least in small letters."""
+"""Month words that are other words in small letters."""
 _DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _SHORT_DAYS = {"tue": 1, "tues": 1, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
 _SHORT_DAYS |= {"mon": 0, "wed": 2, "sat": 5, "sun": 6}
