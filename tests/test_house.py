@@ -21,6 +21,7 @@ SOURCES = sorted(
 LONG = {ROOT / "hmem" / "protocols.py"}  # contracts alone: nothing in it runs
 EXTRAS = (
     "click",
+    "dateparser",
     "faiss",
     "httpx2",
     "matplotlib",
