@@ -9,6 +9,7 @@ from typing import Literal
 
 import openai
 
+from hmem.endpoint import MOVED, code_word
 from hmem.errors import LLMError, LLMFault
 
 # What a server says when it will not take this input; other settings may pass.
@@ -18,7 +19,6 @@ _BUSY = frozenset({409, 425, 429, 503, 529})
 _LONGEST_WAIT = 3_600.0
 _WORDS = 4_000
 """Characters of a refusal that are looked at."""
-_SLUG = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 _TOO_LONG = re.compile(
     r"context.?(?:length|window|size)|maximum context|too many tokens|n_ctx|"
@@ -62,7 +62,7 @@ def fault(e: openai.APIStatusError, *, model: str, formatted: bool) -> LLMError:
     a form of JSON was asked for."""
     why = _why(e, formatted=formatted)
     return LLMError(
-        f"the chat endpoint answered {e.status_code}{_code(e)}{_hint(e, why, model)}",
+        f"the chat endpoint answered {e.status_code}{code_word(e)}{_hint(e, why, model)}",
         why=why,
         retryable=why not in ("form", "too_long", "input"),
         retry_after=retry_after(e.response.headers) if why == "busy" else None,
@@ -110,7 +110,7 @@ def _hint(e: openai.APIStatusError, why: LLMFault, model: str) -> str:
     if e.status_code in (402, 429):
         return ": its quota is used up (HMEM_API_KEY)"
     if e.status_code < 400:
-        return ": it has moved, and is not followed (HMEM_BASE_URL)"
+        return MOVED
     return (
         f": check HMEM_BASE_URL (it mostly ends in /v1), and whether it serves "
         f"{model!r} (HMEM_LLM)"
@@ -120,9 +120,3 @@ def _hint(e: openai.APIStatusError, why: LLMFault, model: str) -> str:
 def _words(e: openai.APIStatusError) -> str:
     """What the endpoint said, for looking into alone."""
     return e.response.text[:_WORDS].lower()
-
-
-def _code(e: openai.APIStatusError) -> str:
-    """The endpoint's code word, if it is one."""
-    code = e.code
-    return f", {code}" if isinstance(code, str) and _SLUG.fullmatch(code) else ""

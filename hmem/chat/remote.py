@@ -1,11 +1,9 @@
 """A chat model at an OpenAI-compatible endpoint."""
 
 import logging
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 import openai
@@ -14,25 +12,19 @@ from hmem.chat.envelope import read_reply
 from hmem.chat.faults import fault, filtered, quirk, retry_after
 from hmem.chat.request import Dialect
 from hmem.config import Config
+from hmem.endpoint import OPENAI, checked_address, make_client
 from hmem.errors import ClosedError, ConfigError, LLMError
 from hmem.protocols import Completion, Rung
 from hmem.records import Usage
 
 log = logging.getLogger("hmem.chat")
 
-OPENAI = "https://api.openai.com/v1"
-_CONNECT = 10.0
 _PROBE = 10.0
 _ATTEMPTS = 3
 """A call's deadline, in timeouts of one attempt."""
 _PATIENCE = 8.0
 """Seconds of a Retry-After up to which the SDK waits; a longer one is the caller's."""
 _RETRIES = "x-stainless-retry-count"
-_HEADERS = re.compile(
-    r"host|accept.*|connection|content-(?:type|length)|user-agent|authorization|"
-    r"idempotency-key|x-stainless-.*",
-    re.IGNORECASE,
-)
 
 
 class RemoteLLM:
@@ -58,27 +50,21 @@ class RemoteLLM:
         """No base_url: OpenAI's own, which needs a key. Another one is used as it is, and
         nothing is ever sent elsewhere. `timeout` is per attempt, in seconds. Raises
         ConfigError."""
-        self.endpoint = _checked(base_url, api_key, model)
+        self.endpoint = checked_address(
+            base_url, api_key, whose=f"the chat model {model!r}"
+        )
         self.model = model
         self._timeout = timeout
-        self._key = api_key or "none"
         self._slots = anyio.CapacityLimiter(parallel)
         self._running: set[anyio.CancelScope] = set()
         self._closed = False
         self._dialect = Dialect(openai=self.endpoint == OPENAI)
-        limits = openai.Timeout(timeout, connect=min(timeout, _CONNECT))
-        # The key and the address are always given, so that no other variables than ours
-        # are read for them.
-        self._client = openai.AsyncOpenAI(
-            base_url=self.endpoint,
-            api_key=self._key,
-            timeout=limits,
+        self._client = make_client(
+            self.endpoint,
+            api_key,
+            timeout=timeout,
             max_retries=max_retries,
-            http_client=openai.DefaultAsyncHttpxClient(
-                timeout=limits,
-                follow_redirects=False,
-                event_hooks={"request": [self._ours], "response": [_long_waits]},
-            ),
+            on_response=[_long_waits],
         )
 
     async def complete(
@@ -176,12 +162,6 @@ class RemoteLLM:
         error.usage = Usage(retries=_retries(e))
         return error
 
-    async def _ours(self, request: Any) -> None:
-        """Send no header that a variable of the SDK's has put there."""
-        for name in [name for name in request.headers if not _HEADERS.fullmatch(name)]:
-            del request.headers[name]
-        request.headers["authorization"] = f"Bearer {self._key}"
-
 
 def from_config(config: Config) -> RemoteLLM:
     """The chat model that the settings describe. Raises ConfigError."""
@@ -194,31 +174,6 @@ def from_config(config: Config) -> RemoteLLM:
         timeout=config.llm_timeout,
         parallel=config.llm_parallel,
     )
-
-
-def _checked(base_url: str | None, api_key: str | None, model: str) -> str:
-    """The address to send to."""
-    if api_key and not (api_key.isascii() and api_key.isprintable()):
-        raise ConfigError("Config.api_key (HMEM_API_KEY) cannot stand in a header")
-    if base_url is None:
-        if not api_key:
-            raise ConfigError(
-                f"the chat model {model!r} needs HMEM_API_KEY, or HMEM_BASE_URL for an "
-                "endpoint of your own"
-            )
-        return OPENAI
-    address = base_url.strip().rstrip("/")
-    try:
-        url = urlsplit(address)
-        sound = url.scheme in ("http", "https") and url.hostname and url.port != 0
-        sound = sound and address.isprintable() and " " not in address
-    except ValueError as e:
-        raise ConfigError("Config.base_url (HMEM_BASE_URL) is no address") from e
-    if not sound:
-        raise ConfigError(
-            "Config.base_url (HMEM_BASE_URL) must begin with http:// or https://"
-        )
-    return address
 
 
 async def _long_waits(response: Any) -> None:

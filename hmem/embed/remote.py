@@ -1,6 +1,5 @@
 """Embeddings from an OpenAI-compatible endpoint."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 from hmem.config import Config
 from hmem.embed.checks import checked_texts, unit_rows
 from hmem.embed.reply import read_reply
-from hmem.errors import ClosedError, ConfigError, EmbedderError
+from hmem.endpoint import MOVED, OPENAI, checked_address, code_word, make_client
+from hmem.errors import ClosedError, EmbedderError
 
-OPENAI = "https://api.openai.com/v1"
+_ADDRESS = "Config.embed_base_url or base_url (HMEM_EMBED_BASE_URL, HMEM_BASE_URL)"
 WINDOWS = {
     "text-embedding-3-small": 8191,
     "text-embedding-3-large": 8191,
@@ -25,7 +25,6 @@ _REFUSED = frozenset({400, 413, 422})
 _AGAIN = frozenset({408, 409, 425, 429})
 # Bytes per token tried for a text that is too long: of English, then of anything.
 _BYTES_PER_TOKEN = (4.0, 1.0, 0.25)
-_SLUG = re.compile(r"[a-z0-9_]{1,40}")
 
 Rows = NDArray[np.float32]
 
@@ -53,31 +52,26 @@ class RemoteEmbedder:
         batch_tokens: int = 100_000,
         encoding: Literal["float", "base64"] | None = None,
     ) -> None:
-        """No base_url: OpenAI's own, which needs a key. `dim` is checked, and asked for
-        where the model can shorten its vectors. `timeout` is per attempt, in seconds.
+        """No base_url: OpenAI's own, which needs a key. Another one is used as it is, and
+        nothing is ever sent elsewhere. `dim` is checked, and asked for where the model can
+        shorten its vectors. `timeout` is per attempt, in seconds.
 
         `encoding` None: base64 from OpenAI, which is quick to read; float from others,
         some of which know nothing else. Raises ConfigError.
         """
-        if base_url is None and not api_key:
-            raise ConfigError(
-                f"the embedder {model!r} needs HMEM_API_KEY, or HMEM_BASE_URL for an "
-                "endpoint of your own"
-            )
+        address = checked_address(
+            base_url, api_key, whose=f"the embedder {model!r}", setting=_ADDRESS
+        )
         self.model = model
         self.dim = dim
         self.window = window or WINDOWS.get(_bare(model), DEFAULT_WINDOW)
         self._asked_dim = dim if _bare(model).startswith("text-embedding-3") else None
-        self._encoding = encoding or ("base64" if base_url is None else "float")
+        self._encoding = encoding or ("base64" if address == OPENAI else "float")
         self._batch = batch
         self._batch_tokens = batch_tokens
         self._closed = False
-        # Both are always given, so that no other variables than ours are read for them.
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url or OPENAI,
-            api_key=api_key or "none",
-            timeout=timeout,
-            max_retries=max_retries,
+        self._client = make_client(
+            address, api_key, timeout=timeout, max_retries=max_retries
         )
 
     async def embed(
@@ -182,9 +176,10 @@ class RemoteEmbedder:
                 dimensions=openai.omit if self._asked_dim is None else self._asked_dim,
             )
         except openai.APIStatusError as e:
+            # Not chained: what the endpoint says may quote what was sent.
             if e.status_code in _REFUSED:
-                raise _RefusedError(e) from e
-            raise self._status_error(e) from e
+                raise _RefusedError(e) from None
+            raise self._status_error(e) from None
         except openai.APITimeoutError as e:
             raise EmbedderError("the embeddings endpoint timed out") from e
         except openai.APIConnectionError as e:
@@ -203,9 +198,9 @@ class RemoteEmbedder:
             403: ": check HMEM_API_KEY",
             404: f": check HMEM_BASE_URL, and whether it serves {self.model!r} (HMEM_EMBED)",
             501: ": this server was started without embeddings",
-        }.get(status, "")
+        }.get(status, MOVED if status < 400 else "")
         return EmbedderError(
-            f"the embeddings endpoint answered {status}{_code(e)}{hint}",
+            f"the embeddings endpoint answered {status}{code_word(e)}{hint}",
             retryable=status in _AGAIN or (status >= 500 and status != 501),
         )
 
@@ -227,13 +222,7 @@ class _RefusedError(Exception):
     """The endpoint will not take this input. Its words are left out: they may quote it."""
 
     def __init__(self, e: openai.APIStatusError) -> None:
-        super().__init__(f" (HTTP {e.status_code}{_code(e)})")
-
-
-def _code(e: openai.APIStatusError) -> str:
-    """The endpoint's code word, if it is one."""
-    code = e.code
-    return f", {code}" if isinstance(code, str) and _SLUG.fullmatch(code) else ""
+        super().__init__(f" (HTTP {e.status_code}{code_word(e)})")
 
 
 def _bare(model: str) -> str:
