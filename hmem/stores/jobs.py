@@ -61,7 +61,8 @@ class Results:
         if self.skipped:
             found["k"] = [[s.reason, s.id] for s in self.skipped]
         if self.usage != Usage():
-            found["u"] = {k: v for k, v in asdict(self.usage).items() if v}
+            blank = asdict(Usage())
+            found["u"] = {k: v for k, v in asdict(self.usage).items() if v != blank[k]}
         return json.dumps(found, separators=(",", ":")) if found else None
 
     @classmethod

@@ -80,7 +80,7 @@ class SubsetTests:
     ) -> None:
         ids = await give(world.store, "a", "b", "c")
         claim = await claim_one(world.store)
-        usage = Usage(llm_calls=2, retries=1, rung="plain", cost=0.5)
+        usage = Usage(llm_calls=2, retries=1, rung="plain", cost=0.0)
         skipped = (Skipped(reason="no quote"), Skipped(reason="near", id="x"))
         end = JobEnd(
             status="partial",
