@@ -116,7 +116,11 @@ class HmemSystem:
                 f"{user}, session {number}: {len(result.turns)} of {len(turns)} turns"
             )
         for public, turn in zip(result.turns, turns, strict=True):
-            self._rows[public] = _Row(text=turn.text, covers=(turn.id,))
+            # As it is stored: what looks like a secret is not.
+            stored = await self.memory.get(public, user_id=user)
+            if stored is None:
+                raise RuntimeError(f"{user}: turn {public} was added and is not there")
+            self._rows[public] = _Row(text=stored.text, covers=(turn.id,))
 
     async def _add_facts(self, user: str, number: int, facts: Sequence[Fact]) -> None:
         receipt = await self.memory.add(

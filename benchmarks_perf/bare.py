@@ -3,7 +3,8 @@
 What a search does for one user, without everything that makes it a search of a memory:
 no store, no view that is kept up to date, no filters, no explanation, no records. Dense
 scores of passages and of their neighbour windows, BM25 of both from term counts, weights,
-and the best k of facts and turns together. All that does not depend on the question is
+what turns lend those near them and the facts made of them, and the best k of facts and
+turns together. All that does not depend on the question is
 computed beforehand. It must find the same rows as `hmem.rank` (`same_rows` says so).
 """
 
@@ -75,13 +76,21 @@ class Bare:
         self._vectors = np.concatenate([_rows(facts.index), _rows(turns.index)])
         self._before = turns.before.view.copy()
         self._after = turns.after.view.copy()
+        self._far = turns.before_that.view.copy(), turns.after_that.view.copy()
+        self._slope = turns.places.at.view * weights.fade
+        self._cites = view.sources.fact.view.copy(), view.sources.turn.view.copy()
+        self._lent = np.zeros(facts.docs, np.float32)
+        self._lent[self._cites[0]] = weights.fact_sources
         self._inverse = (_ONE / turns.window_norm.view).astype(np.float32)
         self._fact_words, self._turn_words = (
             _Words(facts.lexicon),
             _Words(turns.lexicon),
         )
         lengths = np.append(turns.lexicon.lengths.view, np.float32(0))
-        spans = lengths[:-1] + lengths[self._before] + lengths[self._after]
+        spans = lengths[:-1] + np.float32(0.75) * (
+            lengths[self._before] + lengths[self._after]
+        )
+        spans += np.float32(0.5) * (lengths[self._far[0]] + lengths[self._far[1]])
         self._span_norm = _norm(spans, float(spans.mean()) or 1.0)
 
     def search(self, query: Floats, terms: list[int], k: int) -> tuple[Floats, Ints]:
@@ -92,7 +101,8 @@ class Bare:
         own = np.append(cosines[facts:], np.float32(0))
         window = (own[:-1] + own[self._before] + own[self._after]) * self._inverse
         counts = self._turn_words.counts(terms)
-        around = counts[:, self._before] + counts[:, self._after]
+        around = np.float32(0.75) * (counts[:, self._before] + counts[:, self._after])
+        around += np.float32(0.5) * (counts[:, self._far[0]] + counts[:, self._far[1]])
         held = counts[:, :-1]
         np.maximum(cosines, 0, out=cosines)
         scores[facts:] = np.float32(w.turn_dense) * cosines[facts:]
@@ -105,6 +115,13 @@ class Bare:
         scores[:facts] += np.float32(w.fact_words) * _bm25(
             self._fact_words.counts(terms)[:, :-1], self._fact_words.norm
         )
+        own, slope, (fact, turn) = scores[facts:], self._slope, self._cites
+        near = np.maximum.accumulate((own - slope)[::-1])[::-1] + slope
+        near = np.maximum(near, np.maximum.accumulate(own + slope) - slope)
+        scores[facts:] += np.float32(w.turn_near) * (near - own)
+        lent = np.zeros(facts)
+        np.maximum.at(lent, fact, near[turn])
+        scores[:facts] += self._lent * (lent - scores[:facts])
         best = np.argpartition(scores, len(scores) - k)[-k:]
         best = best[np.argsort(-scores[best], kind="stable")]
         return scores[best], best
@@ -116,12 +133,12 @@ def _rows(index: Any) -> Floats:
 
 
 def same_rows(bare: Bare, view: View, asks: list[Ask], weights: Weights) -> float:
-    """The share of the best k that both find, over questions that name nobody: names are
-    the one signal that the bare arrays leave out."""
+    """The share of the best k that both find, over questions that name nobody: names
+    and roles are what the bare arrays leave out."""
     shared = total = 0
     plain = Weights(
         **{name: getattr(weights, name) for name in weights.__slots__}
-        | {"fact_named": 0.0, "turn_speaker": 0.0}
+        | {"fact_named": 0.0, "turn_speaker": 0.0, "role_any": 1.0}
     )
     for ask in asks:
         assert ask.vector is not None

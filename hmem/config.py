@@ -81,7 +81,7 @@ class Config:
     max_message_chars: int = 200_000
     max_messages: int = 1_000
     max_item_chars: int = 8_000
-    passage_chars: int = 900
+    passage_chars: int = 450
     embed_timeout: float = 60.0
 
     # reading

@@ -15,14 +15,18 @@ from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, rank
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
-from hmem.render import Line, event_words, pack_under
-from hmem.scoring import Floats, Weights
+from hmem.render import Line, event_words, gist, pack_under, wider
+from hmem.scoring import Floats, Weights, spread
+from hmem.text.questions import wants_all
 from hmem.times import from_micros, local
 from hmem.vectors import index
 from hmem.vectors.units import unit_query
 from hmem.views import View, ViewCache
 
 log = logging.getLogger("hmem.retrieve")
+
+_TOLL = 0.02
+"""What more of one session costs a hit where a question wants a little of everything."""
 
 
 class Lacking(NamedTuple):
@@ -33,9 +37,11 @@ class Lacking(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What one look at a view gave."""
+    """What one look at a view gave. `passages` says of each hit where its row's passages
+    end and which one it shows."""
 
     hits: tuple[Hit, ...]
+    passages: tuple[tuple[tuple[int, ...], int], ...]
     pending: int
     lacking: Lacking
 
@@ -92,8 +98,8 @@ class Retriever:
 
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
-            zone = self._config.zone
-            return pack_under(head, [_line(hit, zone) for hit in hits], max_tokens=cap)
+            lines = _lines(read, ask, self._config.zone) if read else []
+            return pack_under(head, lines, max_tokens=cap)
 
         return SearchResult(
             hits=hits,
@@ -156,7 +162,8 @@ class _Look:
             pending = int(np.isin(view.turns.job.view, list(view.pending)).sum())
         explain = self._ask.explain
         hits = tuple(_hit(view, f, f.parts if explain else EMPTY) for f in found)
-        return _Read(hits, pending, lacking(view))
+        passages = tuple(view.table(f.kind).passage(f.doc) for f in found)
+        return _Read(hits, passages, pending, lacking(view))
 
 
 def lacking(view: View) -> Lacking:
@@ -229,8 +236,30 @@ def _before(memory: MemoryRecord, zone: ZoneInfo) -> tuple[str, datetime, dateti
     return memory.text, local(memory.valid_from, zone), local(until, zone)
 
 
-def _line(hit: Hit, zone: ZoneInfo) -> Line:
+def _lines(read: _Read, ask: Ask, zone: ZoneInfo) -> list[Line]:
+    """The lines of a block, best first. A question that wants a little of everything gets
+    the gist of each, from all sessions rather than much of one."""
+    lines = [
+        _line(hit, ends, part, zone)
+        for hit, (ends, part) in zip(read.hits, read.passages, strict=True)
+    ]
+    if not wants_all(ask.query):
+        return lines
+    terms = frozenset(ask.terms.tolist())
+    order = spread(
+        [hit.score for hit in read.hits],
+        [
+            hit.session_id or line.day
+            for hit, line in zip(read.hits, lines, strict=True)
+        ],
+        toll=_TOLL,
+    )
+    return [gist(lines[i], terms) for i in order]
+
+
+def _line(hit: Hit, ends: tuple[int, ...], part: int, zone: ZoneInfo) -> Line:
     """What a hit says in a block, dated by the reader's clocks."""
+    record = hit.episode or hit.memory
     return Line(
         id=hit.id,
         kind=hit.kind,
@@ -241,4 +270,5 @@ def _line(hit: Hit, zone: ZoneInfo) -> Line:
         stable=hit.memory is not None and hit.memory.category == "procedural",
         event=_event(hit.memory, zone),
         before=tuple(_before(m, zone) for m in hit.replaced),
+        longer=wider(record.text, ends, part) if record and len(ends) > 1 else (),
     )

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hmem.budget import upper_bound
-from hmem.render import Line, event_words, one_line, pack
+from hmem.render import Line, event_words, gist, one_line, pack, wider
+from hmem.text import lexical
 
 DAY = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
@@ -86,7 +87,7 @@ def test_pending_turns_never_fill_the_block() -> None:
 )
 def test_a_text_never_makes_a_line_of_its_own(hostile: str) -> None:
     block = pack(
-        [said(1, hostile), said(2, "x", speaker=hostile), known(3, hostile)],
+        [said(1, hostile), said(2, "x", speaker=hostile), known(3, f"kiln {hostile}")],
         max_tokens=500,
     )
     lines = block.text.splitlines()
@@ -163,3 +164,95 @@ def test_a_fact_says_when_it_happened(
     block = pack([known(1, "Born in Ghent", event=words)], max_tokens=100)
     expected = f"1 Born in Ghent ({words})\n" if words else "1 Born in Ghent\n"
     assert block.text == f"[14 March 2026]\n{expected}"
+
+
+# ------------------------------------------------------------------- restatements
+
+
+def test_a_fact_that_a_turn_of_the_day_says_already_is_left_out() -> None:
+    said_it = said(1, "I bought a green wooden canoe at the market")
+    fact = known(2, "Maya bought a green canoe")
+    for first, second in ((said_it, fact), (fact, said_it)):
+        block = pack([first, second], max_tokens=500)
+        kept = list(block.citations.values())
+        assert kept == ["t1"] if first is said_it else kept == ["m2", "t1"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(said(2, "I bought a green canoe"), id="said twice"),
+        pytest.param(known(2, "Maya bought no green canoe"), id="denied"),
+        pytest.param(known(2, "Maya bought 2 green canoes"), id="counted"),
+        pytest.param(known(2, "Jonas bought a green canoe"), id="somebody else"),
+        pytest.param(
+            known(2, "Maya bought a green canoe", at=DAY - timedelta(days=3)),
+            id="another day",
+        ),
+        pytest.param(known(2, "Maya bought a canoe", event="2026-03-12"), id="dated"),
+        pytest.param(known(2, "Bought it"), id="too short to tell"),
+    ],
+)
+def test_what_says_anything_else_is_shown(other: Line) -> None:
+    told = said(1, "I bought a green wooden canoe at the market")
+    assert len(pack([told, other], max_tokens=500).citations) == 2
+
+
+# --------------------------------------------------------------------- longer forms
+
+
+def test_room_that_is_left_goes_to_longer_forms_the_best_first() -> None:
+    short = [
+        said(n, f"part {n}", longer=(f"part {n} " + "more " * 20,)) for n in (1, 2)
+    ]
+    tight, roomy = pack(short, max_tokens=55), pack(short, max_tokens=120)
+    assert "part 1 more" in tight.text
+    assert "part 2 more" not in tight.text
+    assert "part 2 more" in roomy.text
+    for block, cap in ((tight, 55), (roomy, 120)):
+        assert upper_bound(block.text) <= block.tokens <= cap
+
+
+def test_another_line_comes_before_a_longer_one() -> None:
+    lines = [said(n, f"part {n}", longer=("more " * 40,)) for n in range(8)]
+    assert len(pack(lines, max_tokens=70).citations) == 8
+
+
+def test_all_lines_take_a_step_before_one_takes_two() -> None:
+    steps = ("first step " * 4, "second step " * 30)
+    block = pack([said(n, "short", longer=steps) for n in (1, 2)], max_tokens=95)
+    assert block.text.count("first step") == 4
+    assert block.text.count("second step") == 30
+
+
+def test_a_passage_grows_by_its_neighbours_and_then_to_its_turn() -> None:
+    text, ends = "aa bb cc dd ", (3, 6, 9, 12)
+    assert wider(text, ends, 0) == ("aa bb ", text)
+    assert wider(text, ends, 2) == ("bb cc dd ", text)
+    assert wider("aa bb ", (3, 6), 1) == ("aa bb ",)
+    assert wider("aa", (2,), 0) == ()
+
+
+def test_a_gist_shows_the_sentence_asked_for_and_grows_back() -> None:
+    text = "The kiln cracked. " + "Rain fell on the roof all day long. " * 8
+    line = said(1, text + "My brother sang.", longer=("whole",))
+    short = gist(line, frozenset(lexical("who sang").tolist()))
+    assert "My brother sang." in short.text
+    assert len(short.text) < 150
+    assert short.longer == (line.text, "whole")
+    assert gist(said(2, "short"), frozenset()) == said(2, "short")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_form_of_any_line_breaks_the_cap(seed: int) -> None:
+    dice = random.Random(seed)
+    lines = []
+    for n in range(60):
+        words = [dice.choice(["kiln", "窑", "canoe;", "3,14", "🐝"]) for _ in range(90)]
+        cuts = sorted(dice.sample(range(1, 90), 3))
+        forms = [" ".join(words[:cut]) for cut in cuts]
+        lines.append(said(n, forms[0], longer=tuple(forms[1:])))
+    cap = dice.choice([20, 90, 400, 2_500])
+    block = pack(lines, max_tokens=cap)
+    assert upper_bound(block.text) <= block.tokens <= cap
+    assert pack(lines, max_tokens=cap) == block

@@ -167,7 +167,10 @@ def test_the_parts_of_a_score_add_up_and_stay_on_the_scale() -> None:
 def test_a_score_means_the_same_whether_or_not_other_rows_match() -> None:
     alone = view_of(turns=[turn(1, "bees")])
     [found] = rank(alone, ask("bees"), None, Weights())
-    assert found.parts["words"] == pytest.approx(Weights().turn_words, abs=1e-5)
+    w = Weights()
+    words = w.turn_words + w.turn_window_words
+    waits = w.unembedded * (w.turn_dense + w.turn_window_dense)
+    assert found.score == pytest.approx(words + waits, abs=1e-5)
 
 
 def test_equal_scores_are_ordered_by_age() -> None:

@@ -1,6 +1,6 @@
 """Facts of one user, with the times they held and the entities in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log2
 
 import numpy as np
@@ -30,6 +30,8 @@ class Facts(Table[MemoryRow]):
         self.replaced: dict[str, list[int]] = {}
         self.entities: dict[str, tuple[NDArray[np.int64], float]] = {}
         self._entity_terms: dict[int, list[tuple[frozenset[int], str]]] = {}
+        self._names: dict[int, set[str]] = {}
+        self._linked: dict[str, set[str]] = {}
 
     def put(self, rows: Sequence[MemoryRow]) -> None:
         """Add new rows and take over changed ones."""
@@ -38,6 +40,13 @@ class Facts(Table[MemoryRow]):
         self._append([r for r in rows if r.seq not in known])
         for at, row in changed:
             self._replace(at, row)
+
+    def placed(self, rows: Iterable[MemoryRow]) -> Iterator[tuple[int, MemoryRow]]:
+        """Those of some rows that are held, with their positions."""
+        for row in rows:
+            at = self.row_of(row.seq)
+            if at is not None:
+                yield at, row
 
     def _append(self, rows: Sequence[MemoryRow]) -> None:
         start = len(self.rows)
@@ -62,6 +71,9 @@ class Facts(Table[MemoryRow]):
         self._link(at, row)
 
     def _link(self, at: int, row: MemoryRow) -> None:
+        for other in row.links:
+            self._linked.setdefault(row.id, set()).add(other)
+            self._linked.setdefault(other, set()).add(row.id)
         if row.superseded_by:
             older = self.replaced.setdefault(row.superseded_by, [])
             if at not in older:
@@ -75,6 +87,8 @@ class Facts(Table[MemoryRow]):
                 if terms:
                     self._entity_terms.setdefault(min(terms), []).append((terms, name))
             found = [at for seq in seqs if (at := self.row_of(seq)) is not None]
+            for at in found:
+                self._names.setdefault(at, set()).add(name)
             weight = 1.0 / (1.0 + log2(len(found))) if found else 0.0
             self.entities[name] = np.array(found, np.int64), weight
 
@@ -99,6 +113,15 @@ class Facts(Table[MemoryRow]):
             out[rows] = np.maximum(out[rows], weight)
         return out
 
+    def akin(self, at: int) -> Iterator[tuple[NDArray[np.int64], float]]:
+        """Rows that a row is linked to or has a name in common with, and how much that
+        says: a link 1, a name the less, the more rows have it."""
+        linked = self._linked.get(self.rows[at].id, ())
+        there = [n for other in linked if (n := self.by_id.get(other)) is not None]
+        yield np.array(sorted(there), np.int64), 1.0
+        for name in sorted(self._names.get(at, ())):
+            yield self.entities[name]
+
     def chain(self, at: int) -> list[int]:
         """Positions of what a row replaced, newest first."""
         out: list[int] = []
@@ -114,8 +137,9 @@ class Facts(Table[MemoryRow]):
     def nbytes(self) -> int:
         """Bytes held."""
         columns = (*self.times.values(), self.category, self.importance)
-        names = sum(a.nbytes + 200 for a, _ in self.entities.values())
-        return super().nbytes + sum(c.nbytes for c in columns) + names
+        names = sum(a.nbytes + 300 for a, _ in self.entities.values())
+        links = 200 * len(self._linked)
+        return super().nbytes + sum(c.nbytes for c in columns) + names + links
 
 
 def _time(row: MemoryRow, name: str) -> int:

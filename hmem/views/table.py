@@ -1,7 +1,7 @@
 """What turns and facts have in common: rows, their passages, postings and vectors."""
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,11 +153,14 @@ class Table(Generic[R]):
         lacks[self.index.ids.astype(np.int64)] = False
         return np.flatnonzero(lacks)
 
+    def passage(self, doc: int) -> tuple[tuple[int, ...], int]:
+        """Where the passages of a doc's row end, and which of them it is."""
+        at = int(self.doc_row.view[doc])
+        return self.rows[at].ends, doc - int(self.first_doc.view[at])
+
     def span(self, doc: int) -> tuple[int, int]:
         """Where in its row's text a doc stands."""
-        at = int(self.doc_row.view[doc])
-        ends = self.rows[at].ends
-        part = doc - int(self.first_doc.view[at])
+        ends, part = self.passage(doc)
         return (ends[part - 1] if part else 0), ends[part]
 
     @property
@@ -169,3 +172,10 @@ class Table(Generic[R]):
         )
         held = sum(c.nbytes for c in columns) + self.text_bytes + 600 * len(self.rows)
         return held + (self.index.nbytes if self.index is not None else 0)
+
+
+def best_passage(table: "Table[Any]", docs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(rows,) the highest of each row's values, from one per passage."""
+    if table.docs == len(table):
+        return docs
+    return np.maximum.reduceat(docs, table.first_doc.view)

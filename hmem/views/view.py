@@ -10,6 +10,7 @@ from hmem.records import Episode, Kind, MemoryRecord
 from hmem.vectors import codec
 from hmem.views.facts import Facts
 from hmem.views.records import episode_record, memory_record
+from hmem.views.sources import Sources
 from hmem.views.turns import Turns
 
 MakeIndex = Callable[[int], VectorIndex]
@@ -31,6 +32,7 @@ class View:
         dim = self.space.dim if self.space else None
         self.turns = Turns(self._make_index(dim) if dim else None)
         self.facts = Facts(self._make_index(dim) if dim else None)
+        self.sources = Sources()
         self.pending: frozenset[int] = frozenset()
         self._records: dict[tuple[Kind, int], MemoryRecord | Episode] = {}
 
@@ -41,9 +43,11 @@ class View:
         self.mark = delta.mark
         self.pending = delta.pending
         if delta.turns:
+            self.sources.add_turns(len(self.turns), delta.turns)
             self.turns.append(delta.turns)
         if delta.memories:
             self.facts.put(delta.memories)
+            self.sources.add_facts(self.facts.placed(delta.memories))
             self._records = {k: v for k, v in self._records.items() if k[0] == "turn"}
         for lexical in delta.lexical:
             self.table(lexical.kind).append_lexical(lexical)
@@ -96,7 +100,8 @@ class View:
     @property
     def nbytes(self) -> int:
         """Bytes held, texts and records included (an estimate for Python's objects)."""
-        return self.turns.nbytes + self.facts.nbytes + 900 * len(self._records) + 2_000
+        held = self.turns.nbytes + self.facts.nbytes + self.sources.nbytes
+        return held + 900 * len(self._records) + 2_000
 
 
 def _last_of_each(docs: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,91 +1,23 @@
-"""Hits -> a dated block under a hard token cap. Identical input gives identical bytes.
-
-    [14 March 2026]
-    1 Lives in Paris (before: Lives in London, 2025-01-02 to 2026-03-14)
-    2 Maya: we signed the lease yesterday!
-
-Days newest first; in a day facts before turns, turns as they were said. A line begins with
-its citation number (one token), its date stands once a day and a text is always one line,
-so that no memory can pass for a heading or for somebody else's words.
-"""
+"""Lines -> a block that never costs more than it may."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 
 from hmem.budget import upper_bound
-from hmem.records import Block, Kind
-from hmem.text import MONTHS
+from hmem.records import Block
+from hmem.render.lines import Line, one_line
+from hmem.text import lexical
 
 _MISSES = 8
 """Lines that do not fit before packing stops: what follows is less relevant anyway, and a
 long tail of tiny lines would fill the block with scraps."""
 _PENDING_SHARE = 4
 """At most one part in this many goes to pending turns ahead of better ranked lines."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One thing to show. `at` is in the reader's zone. `before` is what a fact replaced:
-    (text, valid_from, valid_to), newest first; `event` when it happened."""
-
-    id: str
-    kind: Kind
-    text: str
-    at: datetime
-    speaker: str = ""
-    pending: bool = False
-    stable: bool = False
-    event: str = ""
-    before: tuple[tuple[str, datetime, datetime | None], ...] = ()
-
-    @property
-    def day(self) -> str:
-        """The heading it stands under."""
-        return f"[{self.at.day} {MONTHS[self.at.month - 1]} {self.at.year}]"
-
-    def words(self) -> str:
-        """The line without its number."""
-        text = one_line(self.text)
-        if self.kind == "turn":
-            mark = " (pending)" if self.pending else ""
-            return f"{one_line(self.speaker)}{mark}: {text}"
-        notes = [self.event] if self.event else []
-        if self.before:
-            notes.append("before: " + "; ".join(_was(*b) for b in self.before))
-        return f"{text} ({'; '.join(notes)})" if notes else text
-
-
-def one_line(text: str) -> str:
-    """Text with every run of white space and control characters as one blank."""
-    line = " ".join(text.split())
-    if line.isprintable():
-        return line
-    return " ".join("".join(c if c.isprintable() else " " for c in line).split())
-
-
-def event_words(
-    start: datetime | None, end: datetime | None, precision: str | None
-) -> str:
-    """When something happened, as exactly as it is known: "2026-03-03 to 2026-03-07".
-
-    `end` is exclusive, as memories keep it. "" without a start.
-    """
-    if start is None:
-        return ""
-    form = _FORMS.get(precision or "", "%Y-%m-%d %H:%M")
-    first = start.strftime(form)
-    last = first if end is None else (end - _INSTANT).strftime(form)
-    return first if first == last else f"{first} to {last}"
-
-
-_FORMS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
-_INSTANT = timedelta(microseconds=1)
-
-
-def _was(text: str, since: datetime, until: datetime | None) -> str:
-    end = f" to {until:%Y-%m-%d}" if until else ""
-    return f"{one_line(text)}, {since:%Y-%m-%d}{end}"
+_FEW_WORDS = 4
+"""Words below which a line is never taken for a restatement."""
+_MOST_CHARS = 16
+"""Characters that a token may stand for in any text worth the counting."""
 
 
 def pack(lines: Sequence[Line], *, max_tokens: int) -> Block:
@@ -93,11 +25,14 @@ def pack(lines: Sequence[Line], *, max_tokens: int) -> Block:
 
     Never more than `max_tokens` by `budget.upper_bound`, which is never below cl100k and
     o200k. Pending turns come first, up to a quarter of the room: what was said a moment
-    ago is shown even when nothing could be embedded yet.
+    ago is shown even when nothing could be embedded yet. A line all of whose words stand
+    in one of the same day is left out, where one of the two is a fact. Room that is left
+    over goes to the longer forms of the lines shown, the best first.
     """
     room = _Room(max_tokens)
     room.fill([x for x in lines if x.pending], limit=max_tokens // _PENDING_SHARE)
     room.fill(lines, limit=max_tokens)
+    room.grow()
     return _layout(room.chosen, room.used)
 
 
@@ -124,18 +59,18 @@ class _Room:
         self._max = max_tokens
         self.chosen: list[Line] = []
         self._ids: set[str] = set()
-        self._days: set[str] = set()
+        self._days: dict[str, list[Line]] = {}
+        self._words: dict[str, frozenset[int]] = {}
         self.used = 0
 
     def fill(self, lines: Sequence[Line], *, limit: int) -> None:
         """Add lines in order while all that was chosen stays within `limit` tokens."""
         misses = 0
         for line in lines:
-            if line.id in self._ids:
+            if line.id in self._ids or self._restates(line):
                 continue
             day = "" if line.stable else line.day
-            widest = 999 if len(self.chosen) < 999 else 999_999
-            cost = _cost(_numbered(widest, line))
+            cost = self._cost(line)
             if day and day not in self._days:
                 cost += _cost(day)
             if self.used + cost > min(limit, self._max):
@@ -145,8 +80,61 @@ class _Room:
                 continue
             self.chosen.append(line)
             self._ids.add(line.id)
-            self._days.add(day)
+            self._days.setdefault(day, []).append(line)
             self.used += cost
+
+    def grow(self) -> None:
+        """Let lines become longer while there is room: each by one step, the best first,
+        then all by the next."""
+        growing = [i for i, line in enumerate(self.chosen) if line.longer]
+        misses = 0
+        while growing and misses < _MISSES:
+            grown: list[int] = []
+            for i in growing:
+                if not self._grow(i):
+                    misses += 1
+                    if misses == _MISSES:
+                        break
+                elif self.chosen[i].longer:
+                    grown.append(i)
+            growing = grown
+
+    def _grow(self, i: int) -> bool:
+        left = self._max - self.used
+        line = self.chosen[i]
+        if len(line.longer[0]) - len(line.text) > _MOST_CHARS * left:
+            return False  # not worth counting
+        longer = line.grown()
+        more = self._cost(longer) - self._cost(line)
+        if more > left:
+            return False
+        self.chosen[i] = longer
+        self.used += more
+        return True
+
+    def _cost(self, line: Line) -> int:
+        widest = 999 if len(self.chosen) < 999 else 999_999
+        return _cost(_numbered(widest, line))
+
+    def _restates(self, line: Line) -> bool:
+        """Whether a line of the same day says all that this one says. The same words said
+        twice are two turns, and a fact's dates and history are said nowhere else."""
+        others = self._days.get("" if line.stable else line.day, ())
+        if line.event or line.before or line.pending:
+            return False
+        if line.kind == "turn":
+            others = [other for other in others if other.kind == "memory"]
+        if not others:
+            return False
+        said = self._said(line)
+        return len(said) >= _FEW_WORDS and any(said <= self._said(o) for o in others)
+
+    def _said(self, line: Line) -> frozenset[int]:
+        words = self._words.get(line.id)
+        if words is None:
+            text = f"{line.speaker} {line.text}"
+            words = self._words[line.id] = frozenset(lexical(text).tolist())
+        return words
 
 
 def _layout(chosen: Sequence[Line], tokens: int) -> Block:

@@ -1,0 +1,10 @@
+"""A view and a question -> the best rows, each with the parts its score adds up from.
+
+Each kind's rows are scored by what they say themselves (`signals`), then by what other
+rows lend them (`lifts`); what the question may not see (`masks`) neither ranks nor lends.
+"""
+
+from hmem.rank.ask import Ask, Found
+from hmem.rank.ranking import rank
+
+__all__ = ["Ask", "Found", "rank"]

@@ -1,0 +1,42 @@
+"""What is asked of a view, and what is found in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.protocols import Micros
+from hmem.records import Category, Kind
+from hmem.scoring import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A search, validated. Times in micros; `during` is half-open."""
+
+    query: str
+    terms: NDArray[np.uint32]
+    k: int
+    asked_at: Micros
+    vector: Floats | None = None
+    as_of: Micros | None = None
+    known_at: Micros | None = None
+    during: tuple[Micros, Micros] | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    category: Category | None = None
+    kinds: frozenset[Kind] = frozenset(("memory", "turn"))
+    min_score: float | None = None
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row found: its position, the doc that matched best, and its score's parts."""
+
+    kind: Kind
+    at: int
+    doc: int
+    score: float
+    parts: Mapping[str, float]

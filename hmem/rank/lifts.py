@@ -1,0 +1,96 @@
+"""What other rows lend a row's score, and what a score loses. All of it is kept as parts,
+so that a score still adds up."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.rank.ask import Ask
+from hmem.rank.masks import seen_turns
+from hmem.scoring import Floats, Weights
+from hmem.text.questions import whose_words
+from hmem.views import View
+from hmem.views.facts import Facts
+from hmem.views.table import best_passage
+from hmem.views.turns import Turns
+
+Parts = dict[str, Floats]
+_BEST = 5
+"""Facts from which names and links are followed."""
+
+
+def lend(view: View, ask: Ask, facts: Parts, turns: Parts, w: Weights) -> None:
+    """Add to the parts of facts and turns (docs) what their rows get from others."""
+    own = _rows(view.facts, facts) if w.turn_facts else None
+    if turns and (w.turn_near or w.fact_sources):
+        seen = seen_turns(view.turns, ask)
+        rows = _rows(view.turns, turns)
+        near = view.turns.places.best_near(
+            rows if seen is None else np.where(seen, rows, np.float32(0)), w.fade
+        )
+        if w.turn_near:
+            _share(view.turns, turns, "near", near, w.turn_near)
+        if w.fact_sources and facts:
+            best, cites = view.sources.of_facts(len(view.facts), near, seen)
+            _share(view.facts, facts, "sources", best, w.fact_sources * cites)
+    if own is not None and facts and turns:
+        best, cited = view.sources.of_turns(len(view.turns), own)
+        _share(view.turns, turns, "facts", best, w.turn_facts * cited)
+    if w.fact_hops and facts:
+        _hop(view.facts, facts, w.fact_hops)
+
+
+def hold_back(turns: Turns, ask: Ask, parts: Parts, w: Weights) -> None:
+    """Take from the score of turns that are not the user's own words, where there are
+    both, unless the question asks for them."""
+    if not parts or not turns.of_two_kinds:
+        return
+    left = {"assistant": 1.0, "user": w.role_user, "any": w.role_any}
+    lost = left[whose_words(ask.query)] - 1.0
+    if lost:
+        others = np.where(turns.users_own.view, np.float32(0), np.float32(lost))
+        parts["role"] = total(parts) * others[turns.doc_row.view]
+
+
+def total(parts: Parts) -> Floats:
+    """The sum of some parts."""
+    values = iter(parts.values())
+    out = next(values).copy()
+    for part in values:
+        out += part
+    return out
+
+
+def _rows(table: Turns | Facts, parts: Parts) -> Floats:
+    """(rows,) what some parts add up to, each row's best passage."""
+    if not parts:
+        return np.zeros(len(table), np.float32)
+    return best_passage(table, total(parts))
+
+
+def _share(
+    table: Turns | Facts,
+    parts: Parts,
+    name: str,
+    lent: NDArray[np.floating],
+    share: float | NDArray[np.floating],
+) -> None:
+    """Let `share` (one, or one per row) of a score come from what is lent to the row."""
+    docs = table.doc_row.view
+    if isinstance(share, float):
+        kept: np.float32 | Floats = np.float32(1.0 - share)
+    else:
+        kept = (1.0 - share).astype(np.float32)[docs]
+    for part in parts.values():
+        part *= kept
+    parts[name] = (share * lent).astype(np.float32)[docs]
+
+
+def _hop(facts: Facts, parts: Parts, share: float) -> None:
+    """Lend what is like the best facts by a name or a link some of their score: through a
+    name the less, the more facts have it."""
+    rows = _rows(facts, parts)
+    lent = np.zeros(len(facts), np.float32)
+    for at in np.argsort(-rows, kind="stable")[:_BEST].tolist():
+        for others, weight in facts.akin(at):
+            lent[others] = np.maximum(lent[others], rows[at] * np.float32(weight))
+    _share(facts, parts, "hops", lent, np.where(lent > rows, share, 0.0))

@@ -1,0 +1,98 @@
+"""What a passage says itself: meaning and words, its own and its window's, and names."""
+
+import numpy as np
+
+from hmem.rank.ask import Ask
+from hmem.scoring import Floats, Weights, bm25
+from hmem.views.facts import Facts
+from hmem.views.turns import Turns
+
+_NEWEST = 20
+"""How many of the newest turns without a vector get the benefit of the doubt: what was
+said a moment ago must be found before it is embedded, an outage of hours must not drown
+the rest."""
+
+
+def turn_parts(
+    turns: Turns, ask: Ask, query: Floats | None, w: Weights
+) -> dict[str, Floats]:
+    """(docs,) what each signal adds to the score of each passage of a turn."""
+    if not turns.docs:
+        return {}
+    parts: dict[str, Floats] = {}
+    cosines = _cosines(turns, query, w)
+    if cosines is not None:
+        parts["dense"] = _cosine(w.turn_dense, cosines[0])
+        parts["window_dense"] = _cosine(w.turn_window_dense, cosines[1])
+    if len(ask.terms):
+        lexicon = turns.lexicon
+        counts = lexicon.counts(ask.terms)
+        words = bm25(counts[:, :-1], lexicon.lengths.view, lexicon.mean_length)
+        window = bm25(turns.window_counts(counts), *turns.window_lengths())
+        parts["words"] = np.float32(w.turn_words) * words
+        parts["window_words"] = np.float32(w.turn_window_words) * window
+        spoken = _spoken_of(turns, ask)
+        if spoken is not None:
+            parts["speaker"] = np.float32(w.turn_speaker) * spoken
+    return parts
+
+
+def _cosine(weight: float, cosines: Floats) -> Floats:
+    """What a cosine adds to a score; one that points away counts nothing."""
+    return np.maximum(cosines, np.float32(0)) * np.float32(weight)
+
+
+def _cosines(
+    turns: Turns, query: Floats | None, w: Weights
+) -> tuple[Floats, Floats] | None:
+    """(docs,) cosines of passages and of their windows with the question, None where
+    there are none to be had.
+
+    The newest turns that wait for their vector count as a fair match, the newest most:
+    also when the question has no vector either, because the embedder is down.
+    """
+    if turns.index is None:
+        return None
+    tail = np.arange(max(0, turns.docs - 4 * _NEWEST), turns.docs)
+    waiting = turns.without_vector(tail)[-_NEWEST:]
+    if query is not None:
+        own = turns.dense(query)
+        window = turns.windows(own)
+    elif len(waiting):
+        own, window = np.zeros((2, turns.docs + 1), np.float32)
+        window = window[:-1]
+    else:
+        return None
+    fair = np.float32(w.unembedded) * np.linspace(1.0, 1.2, len(waiting))
+    own[waiting] = fair
+    window[waiting] = np.maximum(window[waiting], fair)
+    return own[:-1], window
+
+
+def _spoken_of(turns: Turns, ask: Ask) -> Floats | None:
+    """1 for passages of a speaker whom the question names; None when it names nobody."""
+    terms = frozenset(ask.terms.tolist())
+    named = [bool(name) and name <= terms for name in turns.speaker_terms]
+    if not any(named):
+        return None
+    spoken: Floats = np.array(named, np.float32)[turns.doc_speaker.view]
+    return spoken
+
+
+def fact_parts(
+    facts: Facts, ask: Ask, query: Floats | None, w: Weights
+) -> dict[str, Floats]:
+    """(docs,) what each signal adds to the score of each passage of a fact."""
+    if not facts.docs:
+        return {}
+    parts: dict[str, Floats] = {}
+    if query is not None:
+        parts["dense"] = _cosine(w.fact_dense, facts.dense(query)[:-1])
+    if len(ask.terms):
+        counts = facts.lexicon.counts(ask.terms)[:, :-1]
+        lengths, mean = facts.lexicon.lengths.view, facts.lexicon.mean_length
+        parts["words"] = np.float32(w.fact_words) * bm25(counts, lengths, mean)
+        named = facts.named(frozenset(ask.terms.tolist()))
+        if named is not None:
+            parts["named"] = np.float32(w.fact_named) * named[facts.doc_row.view]
+    return parts
