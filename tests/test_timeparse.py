@@ -135,6 +135,13 @@ TABLE: tuple[tuple[str, str | None, str | None], ...] = (
     ("2023-05-08T14:30:00+05:30", "2023-05-08T11:00", "2023-05-08T11:01"),
     ("the early 90s", "1990-01-01", "1994-01-01"),
     ("the 2022 trip", "2022-01-01", "2023-01-01"),
+    ("in the second quarter", "2024-04-01", "2024-07-01"),
+    ("in 2019 or 2020", "2019-01-01", "2021-01-01"),
+    ("between now and Christmas", "2024-07-17", "2024-12-26"),
+    ("the 20th or 21st of May", "2024-05-20", "2024-05-22"),
+    ("for the 5th", "2024-07-05", "2024-07-06"),
+    ("the weekend after next", "2024-08-03", "2024-08-05"),
+    ("the Friday after next", "2024-07-26", "2024-07-27"),
 )
 
 
@@ -524,6 +531,7 @@ def test_no_text_raises_and_every_range_has_a_length() -> None:
     ats = [
         datetime(1, 1, 1, tzinfo=UTC),
         datetime(9999, 12, 31, 23, tzinfo=UTC),
+        datetime(9998, 6, 6, tzinfo=UTC),
         datetime(2011, 12, 30, 12, tzinfo=UTC),  # a day that Apia left out
         datetime(2024, 2, 29, 12, tzinfo=UTC),
     ]

@@ -6,7 +6,12 @@ from datetime import timedelta
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import DAY, Stretch
-from hmem.timeparse.phrase import Now, fixed, next_turns, once
+from hmem.timeparse.phrase import (
+    Now,
+    fixed,
+    nth_next,
+    once,
+)
 from hmem.timeparse.rules import Made, Rule, time_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import (
@@ -43,10 +48,7 @@ def _offset(sign: int) -> Callable[[Now, list[Token]], Made]:
 def _from(now: Now, tokens: list[Token]) -> Made:
     """ "A week from Friday": from the coming one."""
     outer = time_of(tokens[-1])
-    if outer.cycle == "once":
-        coming = fixed(outer)
-    else:
-        coming = next((s for _, s in next_turns(outer, now)), Stretch(0, 0))
+    coming = fixed(outer) if outer.cycle == "once" else nth_next(outer, now, 1)
     amount, unit = amount_and_unit(tokens[:-1])
     day = shift(cal.day_of(coming.start), unit, amount.size)
     return once(cal.days(day), "day", "relative", 0.8)

@@ -144,6 +144,12 @@ def _days(_: Now, tokens: list[Token]) -> Made:
     return Time(turn, "day", "range", 0.9, "year")
 
 
+def _either_day(now: Now, tokens: list[Token]) -> Made:
+    """ "On the 20th or 21st of November"."""
+    made = _days(now, tokens)
+    return made.doubted(0.8) if isinstance(made, Time) else None
+
+
 def with_year(_: Now, tokens: list[Token]) -> Made:
     """A month, season, feast or quarter of a year."""
     year = _year(tokens)
@@ -224,6 +230,10 @@ DATES = Stage(
                 "(comma? ANYYEAR)?"
             ),
             _days,
+        ),
+        (
+            "the? DAYNUM (and|or|slash) the? DAYNUM of? ANYMONTH (comma? of? ANYYEAR)?",
+            _either_day,
         ),
         (f"{_WDAY_FIRST} (ORD|NUM|ORDW of) of? ANYMONTH comma? of? ANYYEAR", _day),
         (f"{_WDAY_FIRST} ANYMONTH the? (ORD|NUM|ORDW) comma? of? ANYYEAR", _day),

@@ -228,3 +228,10 @@ def next_turns(time: Time, now: Now) -> Iterator[tuple[int, Stretch]]:
     for number, stretch in onwards(time, now.turn(time.cycle) - 1, 120):
         if stretch.start >= now.tomorrow:
             yield number, stretch
+
+
+def nth_next(time: Time, now: Now, nth: int) -> Stretch:
+    """The nth turn to come. Raises ValueError where the calendar ends."""
+    for _, stretch in islice(next_turns(time, now), nth - 1, None):
+        return stretch
+    raise ValueError("off the calendar")

@@ -7,7 +7,16 @@ from functools import partial
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import Stretch
-from hmem.timeparse.phrase import Cycle, Now, Time, backwards, fixed, once, onwards
+from hmem.timeparse.phrase import (
+    Cycle,
+    Now,
+    Time,
+    backwards,
+    fixed,
+    nth_next,
+    once,
+    onwards,
+)
 from hmem.timeparse.rules import Made, Stage, time_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import SIZES
@@ -95,8 +104,18 @@ def _stretched(first: Stretch, last: Stretch) -> Stretch:
     return Stretch(first.start, last.end)
 
 
+def _from_now_to(now: Now, tokens: list[Token]) -> Made:
+    """ "Between now and Christmas": up to the coming one."""
+    last = time_of(tokens[-1])
+    end = fixed(last) if last.cycle == "once" else nth_next(last, now, 1)
+    stretch = _stretched(cal.days(now.today), end)
+    return once(stretch, last.precision, "range", min(last.sure, 0.85))
+
+
 def _years(_: Now, tokens: list[Token]) -> Made:
-    first, last = tokens[0].value
+    """ "2019-2021", "in 2019 or 2020"."""
+    pair = [t.value for t in tokens] if len(tokens) == 2 else tokens[0].value
+    first, last = pair
     if not 1500 <= first < last <= 2200:
         return None
     stretch = Stretch(cal.years(first).start, cal.years(last).end)
@@ -204,7 +223,9 @@ OPEN = Stage(
     (
         ("between the? TIMES comma? and the? TIMES", _between),
         ("from the? TIMES comma? (to|until|dash) the? TIMES", _between),
+        ("(between|from) now (and|to|until) the? TIMES", _from_now_to),
         ("(from|between|in) YEARS", _years),
+        ("IN YEAR (and|or|slash) YEAR", _years),
         (f"{_END} (to|until|dash) the? {_END}", _between),
         ("(IN|for|of|from)? QUARTER (and|or|slash) (QUARTER|FIX)", _between),
         ("IN? (MON|ANYMONTH) (and|or|slash) (MON|ANYMONTH)", _between),
@@ -222,7 +243,7 @@ OPEN = Stage(
         ("(IN|for|of|from) the? QUARTER", _month),
         (
             (
-                "(on|since|until|by|before|after) the ORD"
+                "(on|for|since|until|by|before|after) the ORD"
                 "(?!UNIT|PART|TIMES|ORD|half|time|PLURAL)"
             ),
             _day_of_month,

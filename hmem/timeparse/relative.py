@@ -1,12 +1,19 @@
 """Rules for what counts from the time of asking: "last week", "next Friday", "tonight"."""
 
 from collections.abc import Callable
-from itertools import islice
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import Stretch
-from hmem.timeparse.phrase import Now, Time, last_turns, next_turns, nth_last, once
+from hmem.timeparse.phrase import (
+    Now,
+    Time,
+    last_turns,
+    next_turns,
+    nth_last,
+    nth_next,
+    once,
+)
 from hmem.timeparse.rules import Made, Rule, dead, time_of, unit_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import MINUTES, precision_of, shift, span
@@ -53,8 +60,7 @@ def _after_next(now: Now, tokens: list[Token]) -> Made:
     if token.code in ("UNIT", "UYEAR"):
         return _two_away(now, token.value.name, 2)
     time = time_of(token)
-    _, stretch = next(islice(next_turns(time, now), 1, None))
-    return once(stretch, time.precision, "relative", 0.7)
+    return once(nth_next(time, now, 2), time.precision, "relative", 0.7)
 
 
 def _last_named(now: Now, tokens: list[Token]) -> Made:
@@ -118,9 +124,12 @@ def _of_unit(now: Now, tokens: list[Token]) -> Made:
     return Token("OFUNIT", 0, 0, None, made) if isinstance(made, Time) else None
 
 
-def _century(_: Now, tokens: list[Token]) -> Made:
-    """ "The 19th century"."""
-    if unit_of(tokens).name != "century":
+def _numbered(_: Now, tokens: list[Token]) -> Made:
+    """ "The 19th century", "the second quarter"."""
+    unit = unit_of(tokens).name
+    if unit == "quarter" and 1 <= tokens[0].value <= 4:
+        return Token("QUARTER", 0, 0, tokens[0].value, atoms.quarter(tokens[0].value))
+    if unit != "century":
         return None
     first = 100 * (tokens[0].value - 1) + 1
     return once(cal.years(first, 100), "century", "absolute", 0.9)
@@ -147,5 +156,5 @@ RELATIVE: tuple[Rule, ...] = (
     (f"(the|this)? (next|coming) NAMED {_NOT_OF}", _next_named),
     ("this NAMED", _this_named),
     ("(?<=(start|mid|end|half|UNIT|WDAY|NTH) of the) UNIT", _of_unit),
-    ("the? (ORD|ORDW) dash? UNIT (?!of|in)", _century),
+    ("the? (ORD|ORDW) dash? UNIT (?!of|in)", _numbered),
 )
