@@ -17,21 +17,16 @@ from hmem import extract
 from hmem.chat.ladder import Answer, Ladder, Schema
 from hmem.chat.peel import value_of
 from hmem.config import Config
-from hmem.embedding import Embedding, Fact, Matrix
+from hmem.deciding import Decider
+from hmem.embedding import Embedding, Matrix
 from hmem.errors import LLMError, TruncatedError
-from hmem.extract import Candidate, Extracted, Talk
-from hmem.ingest import Intake, fact_texts, turn_texts
-from hmem.inputs.items import Item
-from hmem.inputs.scope import Scope
+from hmem.extract import Extracted, Talk
+from hmem.ingest import Intake, turn_texts
 from hmem.notes import Notes, Part, key_of
 from hmem.protocols import (
-    AddMemory,
-    CiteMemory,
     Claim,
     ClaimedJob,
     Clock,
-    CloseMemory,
-    NewMemory,
     Op,
     Store,
     StoreReply,
@@ -39,10 +34,10 @@ from hmem.protocols import (
     WritePlan,
 )
 from hmem.recall import Recall
-from hmem.reconcile import Decision, Near, decide
+from hmem.reconcile import Decision
 from hmem.records import Skipped, Usage
 from hmem.setbacks import Lost, ModelDown, Retry
-from hmem.times import from_micros, to_micros
+from hmem.times import to_micros
 
 _LONG = 20_000
 _FACT_TOKENS = 130
@@ -100,10 +95,18 @@ class Distiller:
         self._store = store
         self._ladder = ladder
         self._recall = recall
-        self._intake = intake
         self._embedding = embedding
         self._clock = clock
         self._schema = Schema("facts", extract.version(config), extract.schema(config))
+        self._decider = Decider(
+            config,
+            store=store,
+            ladder=ladder,
+            recall=recall,
+            intake=intake,
+            embedding=embedding,
+            version=self._schema.version,
+        )
 
     async def distil(
         self,
@@ -163,8 +166,15 @@ class Distiller:
                     raise
                 waiting.extend(reversed(pieces))
                 continue
-            decisions, _ = await self._decide(user_id, talk, answer.value, last=True)
-            found += [(talk, decision) for decision in decisions]
+            decided = await self._decider.decide(
+                user_id,
+                talk,
+                answer.value.candidates,
+                part=Part(),
+                keep=_nothing,
+                last=True,
+            )
+            found += [(talk, decision) for decision in decided.decisions]
         return found
 
     async def _cut(self, turns: Sequence[TurnRow]) -> list[tuple[TurnRow, ...]]:
@@ -203,12 +213,24 @@ class Distiller:
             part.shown = tuple(one.id for one in talk.shown)
             part.usage += answer.usage
             await self._write(run, [])
-        decisions, facts = await self._decide(user_id, talk, extracted, last=run.last)
-        out.ops += self._ops(talk, decisions, facts)
+        try:
+            decided = await self._decider.decide(
+                user_id,
+                talk,
+                extracted.candidates,
+                part=part,
+                keep=lambda: self._write(run, []),
+                last=run.last,
+            )
+        except LLMError as e:
+            part.usage += _spent(e)
+            await self._failed(run, e)
+            return
+        out.ops += self._decider.ops(decided)
         out.skipped += extracted.dropped
         out.skipped += [
             Skipped(reason=d.reason or d.action, id=d.target)
-            for d in decisions
+            for d in decided.decisions
             if d.action in ("drop", "cite")
         ]
         part.done = True
@@ -295,99 +317,9 @@ class Distiller:
         if applied.refused is not None:
             raise Lost(applied.refused)
 
-    # -------------------------------------------------------------------- decisions
 
-    async def _decide(
-        self, user_id: str, talk: Talk, extracted: Extracted, *, last: bool
-    ) -> tuple[list[Decision], list[Fact]]:
-        """Decisions in the order of the candidates, and the vectors of their texts."""
-        candidates = extracted.candidates
-        memories = [self._memory(talk, one) for one in candidates]
-        facts = await self._embedding.facts(
-            [fact_texts(memory) for memory in memories], last=last
-        )
-        near: list[list[Near]] = await self._recall.near(
-            user_id, [fact.vector for fact in facts], least=NEAR
-        )
-        return decide(candidates, talk, near), facts
-
-    def _ops(
-        self, talk: Talk, decisions: Sequence[Decision], facts: Sequence[Fact]
-    ) -> list[Op]:
-        """What carries the decisions out. Candidate i is operation i, so that links hold."""
-        found: list[Op] = []
-        places: dict[int, int] = {}
-        for n, (one, fact) in enumerate(zip(decisions, facts, strict=True)):
-            op = self._op(talk, one, fact)
-            if op is not None:
-                places[n] = len(found)
-                found.append(op)
-        for n, place in places.items():
-            op = found[place]
-            if isinstance(op, AddMemory):
-                linked = decisions[n].candidate.links
-                links = tuple(places[at] for at in linked if at in places)
-                found[place] = replace(op, links=links)
-        return found
-
-    def _op(self, talk: Talk, one: Decision, fact: Fact) -> Op | None:
-        match one.action:
-            case "drop":
-                return None
-            case "cite":
-                assert one.target is not None
-                return CiteMemory(
-                    id=one.target,
-                    source_ids=_sources(talk, one.candidate),
-                    reason=one.reason,
-                )
-            case "close":
-                assert one.target is not None
-                at = to_micros(_said(talk, one.candidate))
-                return CloseMemory(id=one.target, at=at, reason=one.reason)
-            case "add" | "supersede":
-                memory = replace(
-                    self._memory(talk, one.candidate),
-                    quote=one.quote,
-                    verified=one.verified,
-                )
-                return AddMemory(
-                    memory=memory,
-                    supersedes=one.target,
-                    reason=one.reason,
-                    vectors=fact.rows,
-                )
-
-    def _memory(self, talk: Talk, one: Candidate) -> NewMemory:
-        """A candidate as a fact to store."""
-        turn = talk.turns[one.sources[0] if one.sources else -1]
-        item = Item(
-            text=one.text,
-            source_ids=_sources(talk, one),
-            event_start=one.event_start,
-            event_end=one.event_end,
-            event_precision=one.event_precision,
-            category=one.category,
-            importance=one.importance,
-            metadata={"categories": list(one.labels)} if one.labels else {},
-        )
-        scope = Scope(user_id="", agent_id=turn.agent_id, session_id=turn.session_id)
-        made = self._intake.fact(item, _said(talk, one), scope)
-        return replace(
-            made,
-            entities=tuple(dict.fromkeys((*one.entities, *made.entities))),
-            prompt_version=self._schema.version,
-        )
-
-
-def _sources(talk: Talk, one: Candidate) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(talk.turns[at].id for at in one.sources))
-
-
-def _said(talk: Talk, one: Candidate) -> datetime:
-    """When it was said: the last of its sources."""
-    turns = [talk.turns[at] for at in one.sources] or list(talk.turns)
-    return from_micros(max(turn.observed_at for turn in turns))
+async def _nothing() -> None:
+    """A preview keeps nothing."""
 
 
 def _too_much(error: LLMError) -> bool:

@@ -18,7 +18,9 @@ class Part:
     """One chunk of turns: what was answered about it.
 
     `split`: it was too much for one reply, so its halves are parts. `done`: what the reply
-    says has been carried out, but for `lost` items of it that could not be used. `shown` are the ids that the numbers in the reply stand for.
+    says has been carried out, but for `lost` items of it that could not be used. `verdict`
+    is the second reply of reconcile mode. `shown` and `beside` are the ids that the numbers
+    in the replies stand for.
     """
 
     split: bool = False
@@ -26,6 +28,8 @@ class Part:
     lost: int = 0
     reply: str = ""
     shown: tuple[str, ...] = ()
+    verdict: str = ""
+    beside: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
@@ -86,5 +90,7 @@ def _part(value: dict[str, Any]) -> Part:
         lost=int(value.get("lost", 0)),
         reply=str(value.get("reply", "")),
         shown=tuple(str(one) for one in value.get("shown", ())),
+        verdict=str(value.get("verdict", "")),
+        beside=tuple(str(one) for one in value.get("beside", ())),
         usage=Usage(**value.get("usage", {})),
     )

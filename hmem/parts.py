@@ -219,14 +219,10 @@ def check_space(space: Space | None, embedder: Embedder | None) -> None:
 
 def check_mode(config: Config, *, has_llm: bool) -> None:
     """Raises ConfigError for a mode that nobody would carry out."""
-    if config.mode == "reconcile":
+    reads = config.mode in ("append", "reconcile")
+    if reads and not has_llm and config.worker == "inline":
         raise ConfigError(
-            "Config.mode (HMEM_MODE) must be auto, raw or append: this version does not "
-            "reconcile"
-        )
-    if config.mode == "append" and not has_llm and config.worker == "inline":
-        raise ConfigError(
-            "Config.mode (HMEM_MODE) is append and no model is configured: set Config.llm "
+            f"Config.mode (HMEM_MODE) is {config.mode} and no model is configured: set Config.llm "
             'and base_url (HMEM_LLM, HMEM_BASE_URL), or worker="off" where another process '
             "has the model"
         )

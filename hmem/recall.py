@@ -19,6 +19,9 @@ from hmem.views.table import FOREVER
 
 SIMILAR = 12
 """Memories shown to the model; each costs some 25 tokens."""
+FEW = 24
+"""Open facts of a user up to which all are shown: then nothing depends on what resembles
+what, and what has changed is not missed because it was said in other words."""
 RECENT = 6
 """Turns before the new ones that are shown for context."""
 _PER_TURN = 4
@@ -113,7 +116,7 @@ def _few(view: View) -> list[int] | None:
     times = view.facts.times
     held = times["valid_to"].view == FOREVER
     held &= times["forgotten_at"].view == FOREVER
-    return np.flatnonzero(held).tolist() if held.sum() <= SIMILAR else None
+    return np.flatnonzero(held).tolist() if held.sum() <= FEW else None
 
 
 def _docs(view: View, seqs: Sequence[int]) -> NDArray[np.int64]:

@@ -8,14 +8,14 @@ By default the model's replies are played back from a recording, which the repor
 import asyncio
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from typing import Any
 
-from hmem import AddResult, AsyncMemory, Block, Config, ConfigError, Hit
+from hmem import AddResult, AsyncMemory, Block, Config, ConfigError, Hit, LLMError
 from hmem.cli.demo import load_script, remember
-from hmem.protocols import LLM
+from hmem.protocols import LLM, Completion, Rung
 from hmem.records import MemoryRecord, Usage
 from hmem.replay import Cassette, ReplayLLM
 
@@ -85,8 +85,27 @@ def play(config: Config, *, live: bool) -> Loop:
         # By words alone: the recorded prompts show the memories that were found so.
         here = replace(here, embed="none", llm=None, timezone="UTC", **PLAYED)
         with as_file(files("hmem") / "data" / RECORDING) as recording:
-            llm = ReplayLLM(Cassette(recording))
-            return asyncio.run(run(here, llm=llm))
+            return asyncio.run(run(here, llm=_Played(Cassette(recording))))
+
+
+class _Played(ReplayLLM):
+    """Nobody answers what the recording does not hold: the job is to end, not to wait."""
+
+    async def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        rung: Rung = "json_schema",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """See `LLM.complete`."""
+        try:
+            return await super().complete(
+                messages, schema=schema, rung=rung, max_tokens=max_tokens
+            )
+        except LLMError as e:
+            raise LLMError(str(e), why="input", retryable=False) from e
 
 
 PLAYED: Mapping[str, Any] = {

@@ -1,0 +1,270 @@
+"""Candidates -> operations: vectors, what is known nearby, in reconcile mode the model's
+second opinion, decisions, and what carries them out."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hmem import prompts
+from hmem.chat.ladder import Ladder, Schema
+from hmem.chat.peel import value_of
+from hmem.config import Config
+from hmem.embedding import Embedding, Fact
+from hmem.extract import Candidate, Talk
+from hmem.ingest import Intake, fact_texts
+from hmem.inputs.items import Item
+from hmem.inputs.scope import Scope
+from hmem.notes import Part
+from hmem.protocols import (
+    AddMemory,
+    CiteMemory,
+    CloseMemory,
+    MemoryRow,
+    NewMemory,
+    Op,
+    Store,
+    TurnRow,
+)
+from hmem.recall import Recall
+from hmem.reconcile import Decision, Known, Proposal, decide, proposed
+from hmem.times import from_micros, local, to_micros
+from hmem.verdicts import Verdict, read
+
+NEAR = 0.95
+"""Cosine from which two facts may be one [design, section 6]."""
+_ALIKE = 0.5
+"""Cosine from which a fact is shown to the model beside a candidate: below it nothing is
+similar, and no second call is made."""
+_BESIDE, _MOST_SHOWN = 5, 40
+_DECISION_TOKENS = 60
+_VERDICTS = Schema("decisions", prompts.RECONCILE_VERSION, prompts.RECONCILE_SCHEMA)
+
+Keep = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Decisions in the order of the candidates, and the vectors of their texts."""
+
+    talk: Talk
+    decisions: tuple[Decision, ...]
+    facts: tuple[Fact, ...]
+
+
+class Decider:
+    """Decides about candidates, in append mode alone, in reconcile mode with the model."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        store: Store,
+        ladder: Ladder,
+        recall: Recall,
+        intake: Intake,
+        embedding: Embedding,
+        version: str,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._ladder = ladder
+        self._recall = recall
+        self._intake = intake
+        self._embedding = embedding
+        self._version = version
+
+    async def decide(
+        self,
+        user_id: str,
+        talk: Talk,
+        candidates: Sequence[Candidate],
+        *,
+        part: Part,
+        keep: Keep,
+        last: bool,
+    ) -> Decided:
+        """Decide. In reconcile mode the second reply is noted in `part`, and kept before it
+        is used. Raises LLMError, Outage, Retry."""
+        facts = await self._embedding.facts(
+            [fact_texts(self._memory(talk, one)) for one in candidates], last=last
+        )
+        if self._config.mode == "reconcile":
+            proposals = await self._asked(user_id, talk, candidates, facts, part, keep)
+        else:
+            proposals = [proposed(talk, one) for one in candidates]
+        near = await self._recall.near(
+            user_id, [fact.vector for fact in facts], least=NEAR
+        )
+        decisions = decide(
+            talk,
+            candidates,
+            proposals,
+            near=near,
+            vectors=[fact.vector for fact in facts],
+            known=await self._known(user_id, proposals),
+        )
+        return Decided(talk=talk, decisions=tuple(decisions), facts=tuple(facts))
+
+    async def _known(
+        self, user_id: str, proposals: Sequence[Proposal]
+    ) -> dict[str, Known]:
+        """The facts that are to be replaced or ended, as they are now, and who said them."""
+        ids = list(dict.fromkeys(p.target for p in proposals if p.target is not None))
+        found = await self._store.rows(user_id, ids) if ids else []
+        rows = [row for row in found if isinstance(row, MemoryRow)]
+        sources = list(dict.fromkeys(s for row in rows for s in row.source_ids))
+        turns = await self._store.rows(user_id, sources) if sources else []
+        said = {turn.id: turn for turn in turns if isinstance(turn, TurnRow)}
+        return {
+            row.id: Known(
+                row=row, turns=tuple(said[s] for s in row.source_ids if s in said)
+            )
+            for row in rows
+        }
+
+    # ------------------------------------------------------------- the second opinion
+
+    async def _asked(
+        self,
+        user_id: str,
+        talk: Talk,
+        candidates: Sequence[Candidate],
+        facts: Sequence[Fact],
+        part: Part,
+        keep: Keep,
+    ) -> list[Proposal]:
+        """What the model says about each candidate and what is known nearby."""
+        rows = await self._beside(user_id, talk, facts, part)
+        if not rows or not candidates:
+            return [Proposal() for _ in candidates]
+        if part.verdict:
+            verdicts = read(value_of(part.verdict), len(candidates), len(rows))
+        else:
+            zone = self._config.zone
+            answer = await self._ladder.ask(
+                prompts.reconcile_messages(
+                    [
+                        f"{one.text} (said {local(said_at(talk, one), zone).date()})"
+                        for one in candidates
+                    ],
+                    [
+                        f"{row.text} (since {local(from_micros(row.valid_from), zone).date()})"
+                        for row in rows
+                    ],
+                ),
+                schema=_VERDICTS,
+                read=lambda value: read(value, len(candidates), len(rows)),
+                purpose="reconcile",
+                max_tokens=_DECISION_TOKENS * (len(candidates) + 2),
+            )
+            verdicts = answer.value
+            part.verdict, part.beside = answer.reply, tuple(row.id for row in rows)
+            part.usage += answer.usage
+            await keep()
+        return [_proposal(one, rows) for one in verdicts]
+
+    async def _beside(
+        self, user_id: str, talk: Talk, facts: Sequence[Fact], part: Part
+    ) -> list[MemoryRow]:
+        """The facts that a second opinion is asked about; those of a kept reply where
+        there is one."""
+        if part.verdict:
+            ids: Sequence[str] = part.beside
+        elif any(fact.vector is not None for fact in facts):
+            near = await self._recall.near(
+                user_id, [fact.vector for fact in facts], least=_ALIKE
+            )
+            close = [one.row.id for found in near for one in found[:_BESIDE]]
+            ids = list(dict.fromkeys(close))[:_MOST_SHOWN]
+        else:
+            ids = [one.id for one in talk.shown]
+        found = await self._store.rows(user_id, ids) if ids else []
+        rows = [row for row in found if isinstance(row, MemoryRow)]
+        if part.verdict:
+            return rows if len(rows) == len(ids) else []
+        return sorted(rows, key=lambda row: row.seq)
+
+    # ------------------------------------------------------------------- operations
+
+    def ops(self, decided: Decided) -> list[Op]:
+        """What carries the decisions out; candidates that are linked are linked rows."""
+        talk, found = decided.talk, list[Op]()
+        places: dict[int, int] = {}
+        for n, (one, fact) in enumerate(
+            zip(decided.decisions, decided.facts, strict=True)
+        ):
+            op = self._op(talk, one, fact)
+            if op is not None:
+                places[n] = len(found)
+                found.append(op)
+        for n, place in places.items():
+            op = found[place]
+            if isinstance(op, AddMemory):
+                linked = decided.decisions[n].candidate.links
+                links = tuple(places[at] for at in linked if at in places)
+                found[place] = replace(op, links=links)
+        return found
+
+    def _op(self, talk: Talk, one: Decision, fact: Fact) -> Op | None:
+        match one.action:
+            case "drop":
+                return None
+            case "cite":
+                assert one.target is not None
+                return CiteMemory(
+                    id=one.target,
+                    source_ids=_sources(talk, one.candidate),
+                    reason=one.reason,
+                )
+            case "close":
+                assert one.target is not None
+                at = to_micros(said_at(talk, one.candidate))
+                return CloseMemory(id=one.target, at=at, reason=one.reason)
+            case "add" | "supersede":
+                memory = replace(
+                    self._memory(talk, one.candidate),
+                    quote=one.quote,
+                    verified=one.verified,
+                )
+                return AddMemory(
+                    memory=memory,
+                    supersedes=one.target,
+                    reason=one.reason,
+                    vectors=fact.rows,
+                )
+
+    def _memory(self, talk: Talk, one: Candidate) -> NewMemory:
+        """A candidate as a fact to store."""
+        turn = talk.turns[one.sources[0] if one.sources else -1]
+        item = Item(
+            text=one.text,
+            source_ids=_sources(talk, one),
+            event_start=one.event_start,
+            event_end=one.event_end,
+            event_precision=one.event_precision,
+            category=one.category,
+            importance=one.importance,
+            metadata={"categories": list(one.labels)} if one.labels else {},
+        )
+        scope = Scope(user_id="", agent_id=turn.agent_id, session_id=turn.session_id)
+        made = self._intake.fact(item, said_at(talk, one), scope)
+        return replace(
+            made,
+            entities=tuple(dict.fromkeys((*one.entities, *made.entities))),
+            prompt_version=self._version,
+        )
+
+
+def said_at(talk: Talk, one: Candidate) -> datetime:
+    """When it was said: the last of its sources."""
+    turns = [talk.turns[at] for at in one.sources] or list(talk.turns)
+    return from_micros(max(turn.observed_at for turn in turns))
+
+
+def _sources(talk: Talk, one: Candidate) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(talk.turns[at].id for at in one.sources))
+
+
+def _proposal(one: Verdict, rows: Sequence[MemoryRow]) -> Proposal:
+    target = None if one.memory is None else rows[one.memory].id
+    return Proposal(verb=one.verb, target=target, reason=one.reason)
