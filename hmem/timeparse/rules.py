@@ -3,6 +3,21 @@
 A rule is a regular expression over the classes of tokens, written in words, and the
 function that makes one token of those it matched. A stage is a table: at each place its
 first rule that fits is taken, until none fits any more.
+
+Classes in small letters are words as they are (`hmem.timeparse.words`). In capitals:
+
+    NUM NUMW TENS FUZZY     numbers: in figures, in words, "twenty", "a few"
+    ORD ORDW PAIR BIG       "5th", "fifth", "3-10", "0042"
+    YEAR YEARS SHORT        "2023", "2019-2021", "'23": years if the words around say so
+    UNIT UYEAR OFUNIT       "week", "year", and "the month" in "the end of the month"
+    MONTH PLAINM WEAKM      "May", "September" (no other word), "may"
+    WDAY WEAKW PLWDAY       "Sunday", "Sun", "Sundays"; so SEASON WEAKS PLSEASON
+    HOLI QUARTER WNUM       "Christmas", "Q3", "W23"
+    CLOCK PART PLPART       "3 pm", "morning", "mornings"
+    DECADE DAY TONIGHT      "90s", "yesterday", "tonight"
+    DATE WEEK MON YR FIX    made by rules: a day, week, month, year, other stretch
+    MDAY YFL WFL MFL        made: "5 May"; what comes each year, week or month
+    OUT                     made: nothing more to do with it
 """
 
 import re
