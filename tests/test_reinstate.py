@@ -38,10 +38,14 @@ async def test_a_deleted_memory_is_found_again_once_it_is_reinstated(
 async def test_a_wrong_superseding_is_undone_and_both_stand(mem: AsyncMemory) -> None:
     made = await one(mem, "Lives in Ghent")
     new = await mem.update(made, user_id="maya", text="Lives in Bruges")
+    found = await mem.search("Bruges", user_id="maya", kinds="memory")
+    assert [len(hit.replaced) for hit in found] == [1]
     back = await mem.scoped(user_id="maya").reinstate(made)
     assert (back.valid_to, back.superseded_by) == (None, None)
     both = await mem.get_all(user_id="maya")
     assert {row.id for row in both} == {made, new.id}
+    found = await mem.search("Bruges", user_id="maya", kinds="memory")
+    assert all(hit.replaced == () for hit in found)  # also in a view that was warm
     told = [e.event for e in await mem.history(new.id, user_id="maya")]
     assert told.count("REINSTATE") == 1
 

@@ -63,6 +63,9 @@ class Facts(Table[MemoryRow]):
             self._link(at, row)
 
     def _replace(self, at: int, row: MemoryRow) -> None:
+        before = self.rows[at].superseded_by
+        if before is not None and before != row.superseded_by:
+            self.replaced[before].remove(at)  # it was reinstated, or another came between
         self.rows[at] = row
         for name, column in self.times.items():
             column.view[at] = _time(row, name)
