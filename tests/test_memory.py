@@ -66,11 +66,11 @@ async def test_a_block_is_rendered_off_the_loop(
 ) -> None:
     threads: list[int] = []
 
-    def pack(lines: Sequence[Line], *, max_tokens: int) -> Block:
+    def pack(head: str, lines: Sequence[Line], **options: Any) -> Block:
         threads.append(threading.get_ident())
-        return render.pack(lines, max_tokens=max_tokens)
+        return render.pack_under(head, lines, **options)
 
-    monkeypatch.setattr("hmem.retrieve.pack", pack)
+    monkeypatch.setattr("hmem.retrieve.pack_under", pack)
     await mem.add("a word", user_id="u")
     assert "a word" in (await mem.context("word", user_id="u")).text
     assert len(threads) == 1
