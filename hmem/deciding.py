@@ -26,7 +26,15 @@ from hmem.protocols import (
     TurnRow,
 )
 from hmem.recall import Recall
-from hmem.reconcile import Decision, Known, Proposal, decide, proposed
+from hmem.reconcile import (
+    Admitted,
+    Decision,
+    Known,
+    Proposal,
+    admit,
+    decide,
+    proposed,
+)
 from hmem.times import from_micros, local, to_micros
 from hmem.verdicts import Verdict, read
 
@@ -85,6 +93,39 @@ class Decider:
     ) -> Decided:
         """Decide. In reconcile mode the second reply is noted in `part`, and kept before it
         is used. Raises LLMError, Outage, Retry."""
+        admitted = [admit(talk, one) for one in candidates]
+        kept = [one for one in admitted if one.dropped is None]
+        decided = await self._judge(
+            user_id, talk, kept, part=part, keep=keep, last=last
+        )
+        rest = iter(decided)
+        pairs = [
+            next(rest)
+            if one.dropped is None
+            else (
+                Decision(candidate=one.candidate, action="drop", reason=one.dropped),
+                Fact(),
+            )
+            for one in admitted
+        ]
+        return Decided(
+            talk=talk,
+            decisions=tuple(decision for decision, _ in pairs),
+            facts=tuple(fact for _, fact in pairs),
+        )
+
+    async def _judge(
+        self,
+        user_id: str,
+        talk: Talk,
+        admitted: Sequence[Admitted],
+        *,
+        part: Part,
+        keep: Keep,
+        last: bool,
+    ) -> list[tuple[Decision, Fact]]:
+        """Decisions about the candidates that may stand, and their vectors."""
+        candidates = [one.candidate for one in admitted]
         facts = await self._embedding.facts(
             [fact_texts(self._memory(talk, one)) for one in candidates], last=last
         )
@@ -103,7 +144,7 @@ class Decider:
             vectors=[fact.vector for fact in facts],
             known=await self._known(user_id, proposals),
         )
-        return Decided(talk=talk, decisions=tuple(decisions), facts=tuple(facts))
+        return list(zip(decisions, facts, strict=True))
 
     async def _known(
         self, user_id: str, proposals: Sequence[Proposal]

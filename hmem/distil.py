@@ -37,7 +37,9 @@ from hmem.recall import Recall
 from hmem.reconcile import Decision
 from hmem.records import Skipped, Usage
 from hmem.setbacks import Lost, ModelDown, Retry
+from hmem.text import normalise
 from hmem.times import to_micros
+from hmem.truth.echo import strip_echo
 
 _LONG = 20_000
 _FACT_TOKENS = 130
@@ -266,12 +268,13 @@ class Distiller:
                 for turn, one in zip(chunk, made, strict=True)
                 if one.vector is not None
             }
+        shown = await self._recall.similar(
+            user_id, chunk, vectors, now=to_micros(self._clock())
+        )
         return Talk(
-            turns=chunk,
+            turns=_without_echo(chunk, shown),
             recent=await self._recall.before(user_id, first.session_id, first.seq),
-            shown=await self._recall.similar(
-                user_id, chunk, vectors, now=to_micros(self._clock())
-            ),
+            shown=shown,
             profile=await self._profile(user_id),
             zone=self._config.zone,
         )
@@ -316,6 +319,20 @@ class Distiller:
             applied = await self._store.apply(claim.user_id, plan)
         if applied.refused is not None:
             raise Lost(applied.refused)
+
+
+def _without_echo(
+    turns: Sequence[TurnRow], shown: Sequence[extract.Shown]
+) -> tuple[TurnRow, ...]:
+    """The turns without lines of a block that came back in them: what was remembered is no
+    evidence of itself."""
+    known = {normalise(one.text) for one in shown}
+    return tuple(
+        turn._replace(
+            text=strip_echo(turn.text, known=lambda line: normalise(line) in known).text
+        )
+        for turn in turns
+    )
 
 
 async def _nothing() -> None:

@@ -23,6 +23,7 @@ from hmem.timeparse import mentions
 from hmem.times import from_micros
 from hmem.truth.guards import differs
 from hmem.truth.provenance import Checked, check
+from hmem.truth.roles import Said, Voice, rule
 from hmem.verdicts import Verb
 
 Action = Literal["add", "supersede", "cite", "close", "drop"]
@@ -70,6 +71,37 @@ class Decision:
     reason: str | None = None
     quote: str | None = None
     verified: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A candidate as it may stand, given who said it. `dropped` says why it may not."""
+
+    candidate: Candidate
+    voice: Voice
+    dropped: str | None = None
+
+
+def admit(talk: Talk, one: Candidate) -> Admitted:
+    """What a candidate may be, given who said what it rests on."""
+    ruling = rule(
+        one.text,
+        one.category,
+        sources=[
+            Said(role=t.role, text=t.text, name=t.name) for t in _turns(talk, one)
+        ],
+        quote=one.quote,
+        talkers={turn.name for turn in talk.turns if turn.name and turn.role == "user"},
+    )
+    if ruling.text is None:
+        return Admitted(candidate=one, voice=ruling.voice, dropped=ruling.why)
+    made = replace(one, text=ruling.text, category=ruling.category)
+    return Admitted(candidate=made, voice=ruling.voice)
+
+
+def _turns(talk: Talk, one: Candidate) -> list[TurnRow]:
+    """The turns that a candidate names, all where it names none."""
+    return [talk.turns[at] for at in one.sources] or list(talk.turns)
 
 
 def proposed(talk: Talk, one: Candidate) -> Proposal:
@@ -224,7 +256,7 @@ def _named(talk: Talk) -> frozenset[str]:
 
 def _checked(talk: Talk, one: Candidate, old: Known | None) -> Checked:
     """Whether the turns bear a candidate out. What it replaces may be named in it."""
-    turns = [talk.turns[at] for at in one.sources] or list(talk.turns)
+    turns = _turns(talk, one)
     texts = [turn.text for turn in turns]
     times = [from_micros(turn.observed_at) for turn in turns]
     if old is not None:

@@ -49,9 +49,7 @@ class Reading:
 
 def read(text: str, *, user: Collection[str] = ()) -> Reading:
     """What a sentence says. `user`: names of the user's own."""
-    aliases = frozenset(part for name in user for part in normalise(name).split())
-    found = _merged(_items(tokens(text), aliases))
-    found = _without_helpers(found)
+    found = items_of(text, user=user)
     dates = [at for at, item in enumerate(found) if item.kind == "date"]
     hung = tuple(_hung(found, at) for at in dates)
     if len(dates) == 1:
@@ -60,6 +58,12 @@ def read(text: str, *, user: Collection[str] = ()) -> Reading:
         del found[lead if leads else dates[0] : dates[0] + 1]
     asks = text.rstrip(" \t\n\"'\u201d)").endswith(("?", "\uff1f"))
     return Reading(tuple(found), hung, asks)
+
+
+def items_of(text: str, *, user: Collection[str] = ()) -> list[Item]:
+    """All items of a sentence in order, its dates among them."""
+    aliases = frozenset(part for name in user for part in normalise(name).split())
+    return _without_helpers(_merged(_items(tokens(text), aliases)))
 
 
 def _hung(items: Sequence[Item], at: int) -> str:

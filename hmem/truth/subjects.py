@@ -1,0 +1,171 @@
+"""Who or what a fact is about. Pure; English, and careful where it is not sure.
+
+"The user lives in Rome", "I live", "Lives in Rome"    the user
+"Maya lives in Rome"                                   maya
+"The user's sister Anna lives in Rome"                 the user's sister, anna
+"The user's car is a Golf"                             the user; the thing is a car
+"The project deadline is 15 October"                   nobody; the project deadline
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from hmem.truth import words as w
+from hmem.truth.forms import form
+from hmem.truth.reading import NO_LONGER, USER, USERS, Item, items_of
+
+_VERB_WORDS = (
+    "live move work study eat drink like love hate prefer want need use own drive ride play "
+    "speak learn read write watch listen cook run walk swim travel visit fly go come stay plan "
+    "buy sell get take make give start stop quit join leave meet marry divorce date adopt "
+    "teach train enjoy dislike avoid believe think feel know say tell ask recommend suggest "
+    "advise mention explain promise answer reply warn name call turn become keep lose find win "
+    "pay earn save spend cost weigh measure wear sleep wake suffer recover graduate retire "
+    "switch change replace rename reschedule postpone cancel confirm book finish complete "
+    "begin end open close build create paint draw sing dance volunteer support follow attend "
+    "celebrate host organize manage lead found run grow raise care smoke code program deploy "
+    "upgrade install hope consider intend decide choose agree refuse return relocate reside "
+    "share rent lend borrow hold practice practise publish receive send order add remove "
+    "collect hike climb camp bake fish hunt garden knit sew box surf ski skate jog lift exercise "
+    "break fall hurt injure heal give belong contain include run happen take last expire arrive "
+    "depart increase decrease rise drop cancel approve reject accept deny commute babysit "
+    "subscribe unsubscribe track prepare apply interview hire fire promote demote resign break "
+    "identify describe consist look seem appear remain help try allow let require focus"
+)
+VERBS = frozenset(_VERB_WORDS.split())
+_AUXILIARIES = frozenset(
+    ("be", "have", "do", "not", "never", "no", NO_LONGER, *w.MODALS, "used")
+)
+_PRONOUNS = frozenset(("he", "she", "they", "we", "it", "you"))
+_NOUN_WORDS = (
+    "date name call work study plan drink play cook run walk box fish garden order cost end "
+    "share rent track lift ski book change code program drive ride interview lead"
+)
+_NOUNS_TOO = frozenset(_NOUN_WORDS.split())
+"""Nouns behind "the user's", verbs behind "the user"."""
+_MOST = 8  # items in which a subject ends
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """`names` are words of names, `kin` persons told by what they are to somebody, `things`
+    words of what is no person. `user`: it is the user, or a thing of the user's; `users`:
+    it is anybody or anything of the user's."""
+
+    user: bool = False
+    users: bool = False
+    names: frozenset[str] = frozenset()
+    kin: frozenset[str] = frozenset()
+    things: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> bool:
+        """Whether anybody or anything was made out."""
+        return self.user or bool(self.names or self.kin or self.things)
+
+    def shares(self, other: "Subject") -> bool:
+        """Whether both are about one person or thing. Where that is unsure, they are not."""
+        if not (self.known and other.known) or self._conflicts(other):
+            return False
+        if self.names & other._words or other.names & self._words:
+            return True
+        if self.kin or other.kin:
+            return bool(self.kin & other.kin)
+        if self.names or other.names:
+            return False
+        if self.user and other.user:
+            return True
+        return bool(self.things & other.things)
+
+    @property
+    def _words(self) -> frozenset[str]:
+        return self.names | self.things
+
+    def _conflicts(self, other: "Subject") -> bool:
+        """Whether they name two persons, or two things."""
+        if self.names and other.names and self.names.isdisjoint(other.names):
+            return not (self.names & other.things or other.names & self.things)
+        one, two = sorted((self.things, other.things), key=len)
+        return bool(one) and not one <= two | self.names | other.names
+
+
+def subject(text: str, *, user: Collection[str] = ()) -> Subject:
+    """Who or what a fact is about. `user`: names that are the user's."""
+    items = items_of(text, user=user)
+    end = _verb(items)
+    if end is None:
+        return Subject()
+    if end == 0:
+        return Subject(
+            user=True, users=True
+        )  # "Lives in Rome": what is left out is the user
+    return _read(items[:end])
+
+
+def _verb(items: Sequence[Item]) -> int | None:
+    """Where the first verb stands; None where there is none, or too far on."""
+    for at, item in enumerate(items[:_MOST]):
+        if item.kind != "word" or item.value in (USER, USERS):
+            continue
+        if item.value in _AUXILIARIES or _is_verb(item, items[at - 1] if at else None):
+            return at
+    return None
+
+
+def _is_verb(item: Item, before: Item | None) -> bool:
+    if item.capital or (before is None and item.value.endswith("ing")):
+        return False
+    lemmas = form(item.value).lemmas
+    verb = not lemmas.isdisjoint(VERBS) or (item.past and item.value not in VERBS)
+    if before is not None and _is_owner(before) and not lemmas.isdisjoint(_NOUNS_TOO):
+        return False
+    return verb
+
+
+def _is_owner(item: Item) -> bool:
+    return (
+        item.value == USERS or item.value.endswith(("'s", "s'")) or item.value in _OWN
+    )
+
+
+_OWN = frozenset(("his", "her", "their", "our", "your", "its"))
+
+
+def _read(items: Sequence[Item]) -> Subject:
+    """The subject that some items make up."""
+    names: set[str] = set()
+    kin: set[str] = set()
+    things: set[str] = set()
+    owner = ""
+    users = any(item.value in (USER, USERS) for item in items)
+    for item in items:
+        if item.kind != "word" or item.value in (USER, "and") or item.value in _LITTLE:
+            continue
+        bare = item.value.removesuffix("'s").removesuffix("s'")
+        if _is_owner(item):
+            owner = f"{owner} {_one(bare)}".strip()
+            names.update({bare} - {USERS, *_OWN} - w.PEOPLE)
+        elif _one(item.value) in w.PEOPLE:
+            kin.add(f"{owner} {_one(item.value)}".strip())
+            names.difference_update(owner.split())
+        elif item.capital is not False:
+            names.add(item.value)
+        else:
+            things.add(_one(item.value))
+    return Subject(
+        user=users and not (kin and owner),
+        users=users,
+        names=frozenset(names),
+        kin=frozenset(kin),
+        things=frozenset(things),
+    )
+
+
+_LITTLE = w.DIRECTIONS | frozenset(("of", "that", "this", "also", "who", "which"))
+
+
+def _one(word: str) -> str:
+    """A word without a plural's ending, in one spelling."""
+    shorter = word.removesuffix("s")
+    one = shorter if len(shorter) > 2 and not shorter.endswith("s") else word
+    return w.SYNONYMS.get(one, one)
