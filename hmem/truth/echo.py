@@ -142,27 +142,29 @@ def _runs(lines: Sequence[_Line]) -> list[list[_Line]]:
     """Lines in a row of which each may follow the one before in a block, blank lines
     between them or none."""
     runs: list[list[_Line]] = []
-    number = 0
-    day: date | None = None
-    goes_on = False
+    near = False
     for line in lines:
         if line.day is None and not line.number:
-            goes_on = goes_on and not line.words
+            near = near and not line.words
             continue
-        if line.number:
-            goes_on = goes_on and number in (0, line.number - 1)
-            number = line.number
-        else:
-            assert line.day is not None
-            goes_on = goes_on and not line.cut and (day is None or line.day < day)
-            number = number if goes_on else 0
-        day = line.day or (day if goes_on else None)
-        if goes_on:
-            runs[-1].append(line)
+        run = runs[-1] if near else []
+        if near and _follows(run, line):
+            run.append(line)
+        elif line.number and run and run[-1].day:  # the day heads the new numbers
+            runs.append([run.pop(), line])
         else:
             runs.append([line])
-        goes_on = True
+        near = True
     return runs
+
+
+def _follows(run: Sequence[_Line], line: _Line) -> bool:
+    """Whether a line may come next in a block of which `run` is what there is so far."""
+    if line.day is not None:
+        day = next((x.day for x in reversed(run) if x.day), None)
+        return not line.cut and (day is None or line.day < day)
+    number = next((x.number for x in reversed(run) if x.number), 0)
+    return number in (0, line.number - 1)
 
 
 def _is_block(run: Sequence[_Line]) -> bool:

@@ -217,10 +217,11 @@ class _Case:
         return self._keep(text, category, "assistant", "the assistant's words")
 
     def _of_others(self, voice: Voice) -> Ruling:
-        """What others' words say of themselves or of the world, never of the user."""
+        """What others' words say of themselves or of the world, never of the talkers."""
         why: Why = "quoted" if voice == "quoted" else "a tool's words"
         reported = voice == "quoted" and _REPORTS.search(self._text) is not None
-        if not reported and (self._is_about_user() or not self._about.known):
+        about = self._is_about_user() or "assistant" in self._about.kin
+        if not reported and (about or not self._about.known):
             return self._drop(voice, why)
         category: Category = (
             "semantic" if self._category == "procedural" else self._category
