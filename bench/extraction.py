@@ -9,8 +9,8 @@
 Who reads the turns is said in the output as `read_by`. Perfect proposals are a script that
 knows the talks: they show what the write path makes of a right reply, and adversarial ones
 what it makes of wrong ones. The stand-in copies sentences and understands nothing: with it
-only calls and tokens mean something. `--cassette` plays a recording, or with `--live`
-records; a recording holds for one --after-turns. Exit code 1: a target was missed, or the
+only calls and the prompts' tokens mean something. `--cassette` plays a recording, or with
+`--live` records; it holds for the conversations and --after-turns that it was made with. Exit code 1: a target was missed, or the
 figures cannot be trusted.
 """
 

@@ -38,6 +38,7 @@ from hmem.testing.llms import ScriptedLLM
 from hmem.testing.standin import StandInLLM
 
 _RECALL = 0.95
+_TOLD = 20
 _ALONE = 1_000_000  # tokens that turns never reach: only their number decides
 
 
@@ -350,7 +351,7 @@ def _problems(played: Sequence[Played], reader: Reader) -> dict[str, Any]:
     found: dict[str, Any] = {"jobs_not_done": len(jobs)}
     if reader.script is not None:
         tally = reader.script.tally
-        found["targets_not_shown"] = [list(one) for one in tally.not_shown]
+        found["targets_not_shown"] = [": ".join(x) for x in tally.not_shown[:_TOLD]]
         found["turns_unknown_to_the_script"] = tally.unknown_turns
     return found
 

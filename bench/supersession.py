@@ -272,6 +272,9 @@ def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "recall": round(right / gold, 4) if gold else None,
         "lost_facts": sum(len(v.lost) for v in verdicts),
         "unverified_facts": sum(len(v.unverified) for v in verdicts),
+        "unverified": [
+            f"{v.dialogue.id}: {key}" for v in verdicts for key in v.unverified
+        ],
         "failed": {v.dialogue.id: told(v) for v in verdicts if not v.passed},
     }
 
