@@ -6,7 +6,7 @@ user's rows are named by `(kind, seq)`: `seq` counts from 1 per user and kind an
 reused. How a store packs them is its own affair and never shows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -249,6 +249,32 @@ class Job:
     usage: Usage = field(default_factory=Usage)
 
 
+class JobPlace(NamedTuple):
+    """Where a job stands among those of all users: by when it came, the oldest first."""
+
+    created_at: Micros
+    user_id: str
+    seq: int
+
+
+class JobEntry(NamedTuple):
+    """A job as an operator sees it, whoever's it is. Times in micros."""
+
+    id: str
+    user_id: str
+    seq: int
+    status: JobStatus
+    attempts: int
+    created_at: Micros
+    ended_at: Micros | None = None
+    reason: str | None = None
+
+    @property
+    def place(self) -> JobPlace:
+        """Where it stands."""
+        return JobPlace(self.created_at, self.user_id, self.seq)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedJob:
     """A job in work: the rows it came with. `reply` is a model's reply stored before.
@@ -278,8 +304,8 @@ class Claim:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
     """How a claim's jobs end: those of `jobs` (ids), or all of them when it is None; ids of
-    other jobs are ignored. The usage becomes that of the last one that ends, and `skipped`
-    is added to what that one skipped."""
+    other jobs are ignored. The usage is that of the last one that ends, beside what it cost
+    before it was tried again, and `skipped` is added to what that one skipped."""
 
     status: Literal["done", "partial", "dead"]
     reason: str | None = None
@@ -543,6 +569,30 @@ class Store(Protocol):
 
     async def job(self, user_id: str, job_id: str) -> Job | None:
         """One job of the user, or None."""
+        ...
+
+    async def jobs(
+        self,
+        *,
+        statuses: Collection[JobStatus],
+        limit: int,
+        after: JobPlace | None = None,
+    ) -> list[JobEntry]:
+        """Up to `limit` jobs of all users that are in one of these states and stand past
+        `after`, in the order of their places. For operators."""
+        ...
+
+    async def retry(self, user_id: str, job_id: str) -> bool:
+        """Queue a job again that ended as partial or dead, as new work: with no attempts,
+        and no stored reply, its rows, priority and `extract` as they are. False, and
+        nothing changed, for any other, also one whose record has gone. Raises
+        QueueFullError.
+
+        It stands where it stood among its user's jobs and ends a deferral as an accept
+        does. What it did before stays done and stays told by `Job`; its usage adds up. A
+        fact that is open already is met as a duplicate; one that is said in other words,
+        or was closed since, is added again.
+        """
         ...
 
     async def queued(self, user_id: str | None = None) -> int:

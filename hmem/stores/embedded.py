@@ -1,7 +1,7 @@
 """The embedded store: one folder of SQLite shards, opened by any number of processes."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from hmem.protocols import (
     Clock,
     Delta,
     Job,
+    JobEntry,
+    JobPlace,
     Mark,
     MemoryRow,
     Note,
@@ -22,8 +24,17 @@ from hmem.protocols import (
     TurnRow,
     WritePlan,
 )
-from hmem.records import Erased, Kind
-from hmem.stores import erase, figures, jobs, plans, profiles, reads, writes
+from hmem.records import Erased, JobStatus, Kind
+from hmem.stores import (
+    erase,
+    figures,
+    jobs,
+    plans,
+    profiles,
+    reads,
+    retries,
+    writes,
+)
 from hmem.stores.handle import Handle
 from hmem.stores.queueing import Queue
 from hmem.times import utc_now
@@ -165,6 +176,32 @@ class EmbeddedStore:
         if n is None:
             return None
         return await self._handle.read(n, lambda conn: jobs.job(conn, user_id, job_id))
+
+    async def jobs(
+        self,
+        *,
+        statuses: Collection[JobStatus],
+        limit: int,
+        after: JobPlace | None = None,
+    ) -> list[JobEntry]:
+        """See `Store.jobs`."""
+        self._handle.check()
+        if limit <= 0 or not statuses:
+            return []
+        return await figures.listed(self._handle, statuses, limit, after)
+
+    async def retry(self, user_id: str, job_id: str) -> bool:
+        """See `Store.retry`. The limit counts the other shards as last seen."""
+        handle = self._handle
+        n = handle.known(user_id)
+        if n is None:
+            return False
+        room = writes.Room(handle.config.queue_limit, handle.pool.queued_outside(n))
+        return await handle.write(
+            n,
+            lambda conn: retries.retry(conn, user_id, job_id, handle.now(), room),
+            bool,
+        )
 
     async def queued(self, user_id: str | None = None) -> int:
         """See `Store.queued`. Of all users: those in shards that can be read."""

@@ -3,13 +3,15 @@
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from hmem.errors import HmemError
-from hmem.stores import erase, jobs, rowcodec
+from hmem.protocols import JobEntry, JobPlace
+from hmem.records import JobStatus
+from hmem.stores import erase, jobs, retries, rowcodec
 from hmem.stores.checkpoints import wal_size
 from hmem.stores.faults import UNREADABLE
 from hmem.stores.handle import Handle
@@ -61,6 +63,24 @@ async def queued(handle: Handle) -> int:
         except UNREADABLE as e:
             log.warning("jobs in shard %s are not counted: %s", n, e)
     return total
+
+
+async def listed(
+    handle: Handle,
+    statuses: Collection[JobStatus],
+    limit: int,
+    after: JobPlace | None,
+) -> list[JobEntry]:
+    """Jobs of all users, the oldest first; shards that cannot be read are left out."""
+    found: list[JobEntry] = []
+    for n in handle.existing():
+        try:
+            found += await handle.read(
+                n, lambda conn: retries.entries(conn, statuses, limit, after)
+            )
+        except UNREADABLE as e:
+            log.warning("jobs in shard %s are not listed: %s", n, e)
+    return sorted(found, key=lambda entry: entry.place)[:limit]
 
 
 def _size(path: Path) -> int:

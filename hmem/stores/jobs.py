@@ -43,12 +43,12 @@ class Results:
         return self.dump() is not None
 
     def __add__(self, later: "Results") -> "Results":
-        """Both together; the later usage stands."""
+        """Both together. Only a job that is tried again has usage of before."""
         return Results(
             self.added + later.added,
             self.superseded + later.superseded,
             self.skipped + later.skipped,
-            later.usage,
+            self.usage + later.usage,
         )
 
     def dump(self) -> str | None:
@@ -118,9 +118,15 @@ def insert(
             accept.extract or None,
         ),
     )
-    if queued and (account.work == IDLE or (account.work == IMPORT and not is_import)):
+    if queued:
+        line_up(account, accept.recorded_at, is_import=is_import)
+
+
+def line_up(account: Account, at: int, *, is_import: bool) -> None:
+    """The user has one more job queued, since `at`."""
+    if account.work == IDLE or (account.work == IMPORT and not is_import):
         account.work = IMPORT if is_import else LIVE
-        account.due = accept.recorded_at
+        account.due = at
 
 
 def reserve(conn: sqlite3.Connection, limit: int) -> bool:

@@ -53,17 +53,23 @@ def accept(conn: sqlite3.Connection, user_id: str, add: Accept, room: Room) -> A
     items, results = _insert_items(conn, account, add)
     results.skipped[:0] = [*add.skipped, *[HELD] * n_held]
     is_queued = add.queue and bool(turns or items)
-    if is_queued and not jobs.reserve(conn, room.limit - room.elsewhere):
-        raise QueueFullError(
-            f"{room.limit} jobs wait already: let a worker catch up, or raise"
-            " Config.queue_limit (HMEM_QUEUE_LIMIT)"
-        )
+    if is_queued:
+        reserve(conn, room)
     rows = (first_turn, len(turns), items[0] if items else None, len(items))
     jobs.insert(conn, account, job, add, rows, results, session=label, queued=is_queued)
     if is_queued:
         holds.end_deferral(account)
     account.save(conn)
     return _accepted(account, job, add, rows, results, queued=is_queued)
+
+
+def reserve(conn: sqlite3.Connection, room: Room) -> None:
+    """Count one more queued job. Raises QueueFullError where there is no room for it."""
+    if not jobs.reserve(conn, room.limit - room.elsewhere):
+        raise QueueFullError(
+            f"{room.limit} jobs wait already: let a worker catch up, or raise"
+            " Config.queue_limit (HMEM_QUEUE_LIMIT)"
+        )
 
 
 def _accepted(

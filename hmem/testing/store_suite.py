@@ -37,6 +37,7 @@ from hmem.testing.store.reading import DeltaTests, RowTests  # noqa: E402
 from hmem.testing.store.receiving import JobTests  # noqa: E402
 from hmem.testing.store.reinstating import NoteTests, ReinstateTests  # noqa: E402
 from hmem.testing.store.resending import ResendTests  # noqa: E402
+from hmem.testing.store.retrying import ListTests, RetryTests  # noqa: E402
 from hmem.testing.store.world import World  # noqa: E402
 
 
@@ -56,6 +57,8 @@ class StoreSuite(
     SubsetTests,
     DeferTests,
     JobTests,
+    ListTests,
+    RetryTests,
     EraseTests,
     CrossingTests,
     SpaceTests,

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Awaitable, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -235,8 +235,16 @@ class StoreMachine(RuleBasedStateMachine):
         how=st.sampled_from(("end", "release", "defer", "end some")),
         chosen=st.sets(st.integers(0, 3)),
         defers=st.booleans(),
+        status=st.sampled_from(("done", "partial", "dead")),
     )
-    def work(self, how: str, chosen: set[int], *, defers: bool) -> None:
+    def work(
+        self,
+        how: str,
+        chosen: set[int],
+        status: Literal["done", "partial", "dead"],
+        *,
+        defers: bool,
+    ) -> None:
         """Claim one user's jobs; end them, put them off, or give them back."""
         (claim,) = self.run(self.store.claim(worker="w", lease=60.0, limit=1))
         person = self.people[claim.user_id]
@@ -250,7 +258,7 @@ class StoreMachine(RuleBasedStateMachine):
         ended = {"end": ids, "defer": []}.get(
             how, [id_ for n, id_ in enumerate(ids) if n in chosen]
         )
-        end = None if how == "defer" else JobEnd(status="done", jobs=tuple(ended))
+        end = None if how == "defer" else JobEnd(status=status, jobs=tuple(ended))
         wait = 1_000.0 if defers or end is None else None
         done = self.run(
             self.store.apply(claim.user_id, plan(claim=claim, end=end, defer=wait))
@@ -258,6 +266,26 @@ class StoreMachine(RuleBasedStateMachine):
         assert done.refused is None
         person.jobs = [id_ for id_ in person.jobs if id_ not in ended]
         person.deferred = wait is not None and bool(person.jobs)
+        person.past_jobs |= dict.fromkeys(ended, status)
+
+    @rule(user=users, pick=picks)
+    def retry(self, user: str, pick: int) -> None:
+        """Try a job again that failed; no other."""
+        person = self.people[user]
+        jobs = sorted([*person.jobs, *person.past_jobs])
+        if not jobs:
+            return
+        job_id = jobs[pick % len(jobs)]
+        failed = person.past_jobs.get(job_id) in ("partial", "dead")
+        assert self.run(self.store.retry(user, job_id)) == failed
+        if failed:
+            del person.past_jobs[job_id]
+            person.jobs = sorted([*person.jobs, job_id])
+            person.deferred = False
+        listed = self.run(self.store.jobs(statuses=("partial", "dead"), limit=1_000))
+        found = {e.id: e.status for e in listed if e.user_id == user}
+        expected = {k: v for k, v in person.past_jobs.items() if v != "done"}
+        assert found == expected
 
     @rule(user=users)
     def hurry(self, user: str) -> None:

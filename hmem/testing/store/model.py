@@ -33,6 +33,7 @@ class Person:
     links: dict[str, set[int]] = field(default_factory=dict)
     codes: dict[tuple[str, int], bytes] = field(default_factory=dict)
     jobs: list[str] = field(default_factory=list)
+    past_jobs: dict[str, str] = field(default_factory=dict)
     deferred: bool = False
     partings: int = 0
 

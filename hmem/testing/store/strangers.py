@@ -11,6 +11,8 @@ from hmem.testing.store.making import code, item, quiet, short_hash, tokens, tur
 
 STRANGERS = ("bo", "cy/../\u00fc'; --")
 SHARED_TEXT = "Lives in Ghent"
+_OF_ALL = ("jobs",)
+"""What tells of every user's, as it must."""
 
 
 class Guarded:
@@ -25,7 +27,7 @@ class Guarded:
 
         async def guarded(*args: Any, **kwargs: Any) -> Any:
             answer = await method(*args, **kwargs)
-            if not (args and args[0] in STRANGERS):
+            if name not in _OF_ALL and not (args and args[0] in STRANGERS):
                 self._secrets.check(answer)
             return answer
 
