@@ -142,31 +142,42 @@ class Perfect:
     def decisions(self, prompt: str) -> dict[str, Any]:
         """A reconcile reply."""
         shown = numbered(prompt, "MEMORIES")
+        return {
+            "decisions": [
+                _decided(n, *self._decision(known, shown))
+                for n, known in self._candidates(prompt).items()
+            ]
+        }
+
+    def _candidates(self, prompt: str) -> dict[int, tuple[Dialogue, Fact] | None]:
+        """The facts that a reconcile prompt asks about, by their numbers."""
         lines = prompt.splitlines()
-        made = []
+        found: dict[int, tuple[Dialogue, Fact] | None] = {}
         for n, text in numbered(prompt, "CANDIDATES").items():
             line = next(x for x in lines if x.startswith(f"[{n}] {text}"))
             day = re.search(r"\(said ([0-9-]+)\)$", line)
-            known = self._by_text.get((text, day[1] if day else ""))
-            action, memory = self._decision(known, shown)
-            made.append(
-                {"candidate": n, "reason": "", "action": action, "memory": memory}
-            )
-        return {"decisions": made}
+            found[n] = self._by_text.get((text, day[1] if day else ""))
+        return found
 
     def _decision(
         self, known: tuple[Dialogue, Fact] | None, shown: Mapping[int, str]
-    ) -> tuple[str, list[int]]:
+    ) -> tuple[str, int | None]:
         if known is None:
-            return "ADD", []
+            return "ADD", None
         dialogue, fact = known
         number = self._number(dialogue, fact, shown)
         if number is not None:
-            return "UPDATE", [number]
+            return "UPDATE", number
         if fact.repeats is not None:
             same = plain(dialogue.facts()[fact.repeats].text)
             number = next((n for n, text in shown.items() if text == same), None)
-        return ("ADD", []) if number is None else ("NOOP", [number])
+        return ("ADD", None) if number is None else ("NOOP", number)
+
+
+def _decided(candidate: int, action: str, memory: object) -> dict[str, Any]:
+    """One decision as a reconcile reply has it."""
+    named = [] if memory is None else [memory]
+    return {"candidate": candidate, "reason": "", "action": action, "memory": named}
 
 
 Closing = Callable[[str, random.Random], Awaitable[None]]
@@ -289,20 +300,21 @@ class Adversary(Perfect):
         self.tally.wrong += sum(not self._right(dialogue, fact, x) for x in real)
 
     def _against(self, prompt: str) -> dict[str, Any]:
-        """A reconcile reply: UPDATE or DELETE of any memory for each candidate."""
+        """A reconcile reply: UPDATE or DELETE of the attack's targets."""
         dice = self._dice(prompt)
-        numbers = sorted(numbered(prompt, "MEMORIES")) or [0]
-        return {
-            "decisions": [
-                {
-                    "candidate": n,
-                    "reason": "",
-                    "action": dice.choice(("UPDATE", "DELETE")),
-                    "memory": [dice.choice([*numbers, len(numbers) + 3])],
-                }
-                for n in numbered(prompt, "CANDIDATES")
-            ]
-        }
+        shown = numbered(prompt, "MEMORIES")
+        decisions: list[dict[str, Any]] = []
+        for n, known in self._candidates(prompt).items():
+            targets: list[Any] = []
+            if known is not None:
+                targets = self._targets(*known, shown, dice)
+                self._count(*known, shown, targets)
+            for target in targets or [None]:
+                action = dice.choice(("UPDATE", "DELETE"))
+                decisions.append(
+                    _decided(n, "ADD" if target is None else action, target)
+                )
+        return {"decisions": decisions}
 
     def _dice(self, text: str) -> random.Random:
         return random.Random(f"{self._seed} {self.attack} {text}")

@@ -180,6 +180,31 @@ async def test_a_recording_gives_the_figures_again_without_a_model(
     assert again["read_by"] == f"replayed: {cassette}"
 
 
+async def test_an_endpoint_is_asked_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hmem.testing.chat_endpoint import ChatEndpoint
+
+    model = Perfect([BY_ID["moved-plainly"]])
+    options = Options(
+        dialogues=True,
+        reader="live",
+        cassette=tmp_path / "recorded.txt",
+        only=("moved-plainly",),
+    )
+    with ChatEndpoint() as endpoint:
+        endpoint.answer = lambda body: endpoint.reply(
+            json.dumps(model(body["messages"]))
+        )
+        monkeypatch.setenv("HMEM_LLM", "some-model")
+        monkeypatch.setenv("HMEM_BASE_URL", endpoint.url)
+        live = await run(options)
+    assert live["read_by"].startswith("live: some-model, recorded in")
+    assert live["supersession"]["recall"] == 1.0
+    again = await run(replace(options, reader="cassette"))
+    assert again["supersession"] == live["supersession"]
+
+
 async def test_talks_read_by_something_else_are_matched_by_content() -> None:
     found = await run(
         Options(
