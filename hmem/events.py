@@ -3,8 +3,10 @@
 accepted          job_id, user_id
 job_done, job_partial, job_dead    job_id, user_id
 job_released      jobs, delay: given back, to be tried again or by others
-outage_started    reason           the embedder is down; once per outage
-outage_ended      seconds
+jobs_deferred     jobs, delay: they wait for more turns, or for the chat model
+outage_started    reason           the embedder is down, or with part="llm" the chat model;
+                                   once per outage
+outage_ended      seconds          likewise
 store_failed      error            the store fails; once until it works again
 store_recovered
 worker_error      error            a failure that nothing foresaw

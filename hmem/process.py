@@ -6,6 +6,19 @@
 
 One plan ends the jobs of one session, or what needs no model; the others are queued again.
 What must wait (more turns, the model) is put off, and never counts as an attempt.
+
+How often a model is asked about a chunk of turns (`extract_input_tokens` of them) before
+that is given up, in questions of at most 4 requests (`Ladder.ask`) that the client sends
+at most three times each:
+
+    it answers nothing that can be used                   3
+    it fails (5xx, no answer in time), but not on others  2 and then 3
+    it fails on all questions, but answers trial ones     25, over half an hour
+    it is busy (429, 503), but answers trial ones         75, over six hours
+    it answers nothing at all                             no end: it is down
+
+While it is down one trial request is sent now and then, after a minute at most or as the
+endpoint asks, whatever waits. Each add of the user's ends a wait of the user's early.
 """
 
 import time
@@ -14,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 
@@ -48,8 +61,9 @@ STILL_TRUE = "the turns and facts are stored and searchable by words"
 _RAW = "the turns are stored and searchable as they were said"
 _FULL = 64
 """Jobs in one claim at most: a session with so many waits no longer."""
-_ELSEWHERE = 60.0
-"""Seconds until a job that needs a model is looked at again where there is none."""
+_ELSEWHERE = (0.25, 60.0)
+"""Seconds until a job that needs a model is looked at again where there is none: the first
+time, so that one that has the model gets it soon, and at most."""
 _ANSWER = 2.0
 """Seconds until a job is tried again whose answer is given elsewhere."""
 _LEAST = 0.05
@@ -100,6 +114,7 @@ class Processor:
         self._hurried: Counter[str] = Counter()
         self._strikes: dict[str, _Strikes] = {}
         self._answered = 0
+        self._left: dict[str, int] = {}
         self.deferred: dict[str, None] = {}
 
     @property
@@ -201,7 +216,7 @@ class Processor:
         """Read the turns of one session with the model, or put that off."""
         puts = self.embedding.puts(passages, work)
         if self._distiller is None or self._pause is None:
-            return self._plan(claim, puts, defer=_ELSEWHERE)
+            return self._plan(claim, puts, defer=self._wait_for_others(claim))
         group, wait = self._next_group(claim)
         if wait > 0:
             self.deferred[claim.user_id] = None
@@ -271,12 +286,18 @@ class Processor:
         now = self._clock().timestamp()
         strikes = self._strikes.setdefault(first, _Strikes(now, self._answered))
         strikes.times += 1
-        while len(self._strikes) > _REMEMBERED:
-            del self._strikes[next(iter(self._strikes))]
+        _forget_oldest(self._strikes)
         # One that is busy may well take others' smaller questions.
         others = error.why == "down" and self._answered > strikes.answered
         suspects = others or now - strikes.since >= _PATIENCE[error.why]
         return suspects and await self._pause.probe()
+
+    def _wait_for_others(self, claim: Claim) -> float:
+        """Seconds to put jobs off that another process has the model for."""
+        newest = claim.jobs[-1].id
+        times = self._left[newest] = self._left.get(newest, 0) + 1
+        _forget_oldest(self._left)
+        return backoff(times, base=_ELSEWHERE[0], cap=_ELSEWHERE[1])
 
     def _wait_for_model(self, down: ModelDown, first: str) -> float:
         """Seconds to put a group off that found the model down, or its answer not there."""
@@ -347,6 +368,11 @@ class Processor:
     def _ended(self, claim: Claim, end: JobEnd, ops: Sequence[Op] = ()) -> WritePlan:
         self.deferred.pop(claim.user_id, None)
         return self._plan(claim, ops, end=end)
+
+
+def _forget_oldest(remembered: dict[str, Any]) -> None:
+    while len(remembered) > _REMEMBERED:
+        del remembered[next(iter(remembered))]
 
 
 def _begun(jobs: list[ClaimedJob]) -> list[ClaimedJob]:
