@@ -2,15 +2,19 @@
 when it begins and once when it ends.
 
 Without the embedder nothing is claimed (`Breaker`). Without the chat model turns are still
-embedded, and their extraction is put off (`Pause`).
+embedded, and their extraction is put off (`Pause`), unless it is they that it fails on
+(`Blame`).
 """
 
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
+from hmem.errors import LLMFault
 from hmem.events import Events
 from hmem.protocols import Clock
 
@@ -21,6 +25,18 @@ _LONGEST = 600.0
 """Seconds of a pause at most, whatever the endpoint asks for."""
 _SLACK = 0.01
 """Seconds by which a difference of two moments may be wrong: they are floats."""
+_PATIENCE: Mapping[LLMFault, float] = {"down": 1_800.0, "busy": 21_600.0}
+"""Seconds for which a model that fails on some turns and answers a trial question is taken
+for one that is down or busy; after that the turns are to blame."""
+_SOONEST, _SLOWEST = 0.05, 600.0
+"""Seconds between two questions about turns that the model fails on."""
+_REMEMBERED = 10_000
+
+
+def forget_oldest(remembered: dict[str, Any]) -> None:
+    """Keep the latest 10,000."""
+    while len(remembered) > _REMEMBERED:
+        del remembered[next(iter(remembered))]
 
 
 def backoff(attempt: int, *, base: float, cap: float) -> float:
@@ -152,3 +168,46 @@ class Pause:
 
     def _now(self) -> float:
         return self._clock().timestamp()
+
+
+@dataclass(slots=True)
+class _Strikes:
+    """That the model failed on some turns: how often, since when (seconds of the clock),
+    and how much else it had answered by then."""
+
+    since: float
+    answered: int
+    times: int = 0
+
+
+class Blame:
+    """Tells a model that is down from turns that it fails on, each named by their job."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._strikes: dict[str, _Strikes] = {}
+        self._answered = 0
+
+    def suspects(self, name: str, why: LLMFault) -> bool:
+        """The model failed on these turns. Whether that may be for the turns' sake: it
+        answered about others meanwhile, or it has long been so."""
+        if why not in _PATIENCE:
+            return False
+        now = self._clock().timestamp()
+        strikes = self._strikes.setdefault(name, _Strikes(now, self._answered))
+        strikes.times += 1
+        forget_oldest(self._strikes)
+        # One that is busy may well take others' smaller questions.
+        others = why == "down" and self._answered > strikes.answered
+        return others or now - strikes.since >= _PATIENCE[why]
+
+    def ended(self, name: str, *, answered: bool) -> None:
+        """These turns are done with."""
+        self._strikes.pop(name, None)
+        self._answered += answered
+
+    def wait(self, name: str) -> float:
+        """Seconds until it is worth asking about these turns again."""
+        strikes = self._strikes.get(name)
+        times = 1 if strikes is None else strikes.times
+        return backoff(times, base=_SOONEST, cap=_SLOWEST)

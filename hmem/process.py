@@ -23,20 +23,20 @@ endpoint asks, whatever waits. Each add of the user's ends a wait of the user's 
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 
-from hmem.breaker import Pause, backoff
+from hmem.breaker import Blame, Pause, backoff, forget_oldest
 from hmem.budget import upper_bound
 from hmem.config import Config
 from hmem.distil import Distilled, Distiller
 from hmem.embedding import Embedding, Passage, Work
-from hmem.errors import ConfigError, EmbedderError, LLMError, LLMFault
+from hmem.errors import ConfigError, EmbedderError, LLMError
 from hmem.extract import Talk
 from hmem.ingest import fact_texts, turn_texts
 from hmem.notes import Notes
@@ -69,22 +69,6 @@ _ANSWER = 2.0
 _LEAST = 0.05
 _READS = 3
 """Attempts at turns that the model answers nothing usable about."""
-_PATIENCE: Mapping[LLMFault, float] = {"down": 1_800.0, "busy": 21_600.0}
-"""Seconds for which a model that fails on some turns and answers a trial question is taken
-for one that is down or busy; after that the turns are to blame."""
-_SLOWEST = 600.0
-"""Seconds between two askings about turns that the model fails on, at most."""
-_REMEMBERED = 10_000
-
-
-@dataclass(slots=True)
-class _Strikes:
-    """That the model failed on a group: how often, since when (seconds of the clock), and
-    how many groups it had answered by then."""
-
-    since: float
-    answered: int
-    times: int = 0
 
 
 class Processor:
@@ -112,8 +96,7 @@ class Processor:
         self._profiles = profiles
         self._pause = pause
         self._hurried: Counter[str] = Counter()
-        self._strikes: dict[str, _Strikes] = {}
-        self._answered = 0
+        self._blame = Blame(clock)
         self._left: dict[str, int] = {}
         self.deferred: dict[str, None] = {}
 
@@ -235,9 +218,8 @@ class Processor:
             )
         except ModelDown as e:
             return self._plan(claim, (), defer=self._wait_for_model(e, first))
-        self._strikes.pop(first, None)
+        self._blame.ended(first, answered=made.read > 0)
         if made.read:
-            self._answered += 1
             self._pause.answered()
         usage = made.usage + Usage(
             embedded_texts=len(work.codes),
@@ -281,22 +263,13 @@ class Processor:
         """Whether it is these turns that the model fails on, and not the model that is
         down. `first` names the group."""
         assert self._pause is not None
-        if error.why not in _PATIENCE:
-            return False
-        now = self._clock().timestamp()
-        strikes = self._strikes.setdefault(first, _Strikes(now, self._answered))
-        strikes.times += 1
-        _forget_oldest(self._strikes)
-        # One that is busy may well take others' smaller questions.
-        others = error.why == "down" and self._answered > strikes.answered
-        suspects = others or now - strikes.since >= _PATIENCE[error.why]
-        return suspects and await self._pause.probe()
+        return self._blame.suspects(first, error.why) and await self._pause.probe()
 
     def _wait_for_others(self, claim: Claim) -> float:
         """Seconds to put jobs off that another process has the model for."""
         newest = claim.jobs[-1].id
         times = self._left[newest] = self._left.get(newest, 0) + 1
-        _forget_oldest(self._left)
+        forget_oldest(self._left)
         return backoff(times, base=_ELSEWHERE[0], cap=_ELSEWHERE[1])
 
     def _wait_for_model(self, down: ModelDown, first: str) -> float:
@@ -305,9 +278,7 @@ class Processor:
         if down.why == "waiting":  # for its own answer, and no other's
             return _ANSWER
         self._pause.trip(str(down), at_least=down.retry_after)
-        strikes = self._strikes.get(first)
-        times = 1 if strikes is None else strikes.times
-        return max(self._pause.left, backoff(times, base=_LEAST, cap=_SLOWEST))
+        return max(self._pause.left, self._blame.wait(first))
 
     def _verdict(
         self,
@@ -368,11 +339,6 @@ class Processor:
     def _ended(self, claim: Claim, end: JobEnd, ops: Sequence[Op] = ()) -> WritePlan:
         self.deferred.pop(claim.user_id, None)
         return self._plan(claim, ops, end=end)
-
-
-def _forget_oldest(remembered: dict[str, Any]) -> None:
-    while len(remembered) > _REMEMBERED:
-        del remembered[next(iter(remembered))]
 
 
 def _begun(jobs: list[ClaimedJob]) -> list[ClaimedJob]:
