@@ -15,7 +15,7 @@ from bench.dialogues import Dialogue, load
 from bench.locomo_data import load as load_locomo
 from bench.matching import calibration
 from bench.proposals import ATTACKS, Adversary, Perfect, Tally
-from bench.running import _cache_folder
+from bench.running import cache_folder
 from bench.sessions import Told, tell
 from bench.supersession import (
     Closer,
@@ -94,7 +94,7 @@ def _embedder(name: str) -> Embedder:
         return HashEmbedder(256)
     from hmem.embed.minilm import MiniLM  # noqa: PLC0415  an extra
 
-    return CachedEmbedder(MiniLM.load(), _cache_folder())
+    return CachedEmbedder(MiniLM.load(), cache_folder())
 
 
 @dataclass(frozen=True, slots=True)

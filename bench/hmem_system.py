@@ -12,6 +12,7 @@ from bench.talks import Conversation, Fact, Question, Turn
 from bench.tokens import count
 from hmem import AsyncMemory
 from hmem.records import AddResult
+from hmem.scoring import Weights
 
 _SQUASHED = re.compile(r"[\W_]+")
 _GAP = " \u2026 "  # between passages of one turn
@@ -90,6 +91,10 @@ class HmemSystem:
             ms=ms,
             claimed=block.tokens,
         )
+
+    def weigh(self, weights: Weights) -> None:
+        """Answer with these weights from now on."""
+        self.memory._rooms.retriever.weights = weights
 
     def about(self) -> dict[str, Any]:
         """The settings that decide what is found."""

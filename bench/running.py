@@ -92,7 +92,7 @@ def parse(dataset: DataSet, argv: Sequence[str] | None = None) -> tuple[Options,
         "--budget", type=int, nargs="+", default=list(dataset.budgets), metavar="TOKENS"
     )
     add("--conversations", nargs="+", default=[], metavar="ID", help="default: all")
-    add("--cache", type=Path, default=_cache_folder(), metavar="DIR", help=_CACHE_HELP)
+    add("--cache", type=Path, default=cache_folder(), metavar="DIR", help=_CACHE_HELP)
     add(
         "--store",
         type=Path,
@@ -123,7 +123,8 @@ def parse(dataset: DataSet, argv: Sequence[str] | None = None) -> tuple[Options,
     )
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Where embeddings are kept between runs."""
     return (
         Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "hmem-bench"
     )
@@ -142,17 +143,17 @@ async def run(
         raise ValueError(f"there are no questions of {', '.join(dataset.categories)}")
     async with AsyncExitStack() as stack:
         if options.system in ("hmem", "dense"):
-            embedder = await _cached(options, embedder, stack)
+            embedder = await cached(options, embedder, stack)
         if embedder is not None:
             # Asked once before the clock runs: search times are without embedding.
             texts = [q.text for questions in asking.values() for q in questions]
             await embedder.embed(texts, purpose="query")
-        system = await _system(options, embedder, stack)
+        system = await make_system(options, embedder, stack)
         began = time.perf_counter()
         for conversation in conversations:
             await system.ingest(conversation)
         ingest_s = time.perf_counter() - began
-        shown, outcomes = await _ask_all(system, conversations, asking, options.budgets)
+        shown, outcomes = await ask_all(system, conversations, asking, options.budgets)
         found = report(
             system.name,
             conversations=conversations,
@@ -187,9 +188,10 @@ def main(dataset: DataSet, argv: Sequence[str] | None = None) -> int:
     return 1 if bad else 0
 
 
-async def _cached(
+async def cached(
     options: Options, embedder: Embedder | None, stack: AsyncExitStack
 ) -> Embedder:
+    """The embedder, or the local model, remembering on disk what it has embedded."""
     if embedder is None:
         from hmem.embed.minilm import MiniLM  # noqa: PLC0415  an extra
 
@@ -202,9 +204,10 @@ async def _cached(
     return cached
 
 
-async def _system(
+async def make_system(
     options: Options, embedder: Embedder | None, stack: AsyncExitStack
 ) -> System:
+    """The system that the options name. Raises ValueError."""
     facts = options.facts == "observations"
     if options.system != "hmem":
         return Baseline(options.system, facts=facts, embedder=embedder)
@@ -227,12 +230,13 @@ async def _system(
     return HmemSystem(memory, facts)
 
 
-async def _ask_all(
+async def ask_all(
     system: System,
     conversations: Sequence[Conversation],
     asking: Mapping[str, Sequence[Question]],
     budgets: Sequence[int],
 ) -> tuple[list[dict[int, Shown]], list[Outcome]]:
+    """Every question at every budget: the blocks, and what they are worth."""
     shown: list[dict[int, Shown]] = []
     outcomes: list[Outcome] = []
     for conversation in conversations:

@@ -3,6 +3,7 @@
 import math
 import operator
 from typing import Any, get_args
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,14 @@ from hmem.protocols import Clock, Micros
 from hmem.rank import Ask
 from hmem.records import Kind
 from hmem.text import clean, query_tokens
-from hmem.times import interval, moment, to_micros
+from hmem.timeparse import find
+from hmem.times import from_micros, interval, moment, to_micros
 
 MAX_QUERY_CHARS = 8_000
 """A longer query is cut here before anything is made of it."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _MOST_TOKENS = 1_000_000
+_TIME_CHARS = 1_000  # read for times: reading more would take milliseconds
 
 
 def read_ask(
@@ -46,16 +49,18 @@ def read_ask(
             return None
         return to_micros(moment(given[name], zone, end_of_day=True, name=name))
 
-    asked_at = late("asked_at")
+    given_at = late("asked_at")
+    asked_at = to_micros(clock()) if given_at is None else given_at
     return Ask(
         query=text,
         terms=query_tokens(text),
         k=k,
-        asked_at=to_micros(clock()) if asked_at is None else asked_at,
+        asked_at=asked_at,
         vector=read_vector(given["vector"]),
         as_of=late("as_of"),
         known_at=late("known_at"),
         during=stretch and (to_micros(stretch[0]), to_micros(stretch[1])),
+        when=read_when(text, asked_at, zone),
         agent_id=scope.agent_id,
         session_id=scope.session_id,
         category=None if category is None else read_category(category, "category"),
@@ -63,6 +68,14 @@ def read_ask(
         min_score=read_min_score(given["min_score"]),
         explain=read_flag(given.get("explain", False), "explain"),
     )
+
+
+def read_when(
+    query: str, asked_at: Micros, zone: ZoneInfo
+) -> tuple[tuple[Micros, Micros, float], ...]:
+    """The times that a query speaks of, against when it was asked."""
+    found = find(query[:_TIME_CHARS], at=from_micros(asked_at), zone=zone)
+    return tuple((to_micros(w.start), to_micros(w.end), w.confidence) for w in found)
 
 
 def read_flag(value: object, name: str) -> bool:

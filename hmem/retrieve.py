@@ -25,9 +25,6 @@ from hmem.views import View, ViewCache
 
 log = logging.getLogger("hmem.retrieve")
 
-_TOLL = 0.02
-"""What more of one session costs a hit where a question wants a little of everything."""
-
 
 class Lacking(NamedTuple):
     """How many of a user's passages have no vector, and no job that will give one."""
@@ -62,7 +59,7 @@ class Retriever:
         self._store = store
         self._config = config
         self._embedder = embedder
-        self._weights = weights or Weights()
+        self.weights = weights or Weights()
         self.views = ViewCache(
             store,
             lambda dim: index(config.vectors, dim),
@@ -85,7 +82,8 @@ class Retriever:
         """Rank the user's rows. Raises BadVectorError; a missing or late embedder only
         degrades the search, and the result names it."""
         query, degraded = await self._query_vector(ask, embed_timeout)
-        look = _Look(ask, query, self._weights)
+        weights = self.weights
+        look = _Look(ask, query, weights)
         read = await self.views.read(user_id, look) if ask.k else None
         hits = read.hits if read else ()
         if read and read.lacking.passages:
@@ -98,8 +96,11 @@ class Retriever:
 
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
-            lines = _lines(read, ask, self._config.zone) if read else []
-            return pack_under(head, lines, max_tokens=cap)
+            zone = self._config.zone
+            lines = _lines(read, ask, zone, weights) if read else []
+            return pack_under(
+                head, lines, max_tokens=cap, restatements=weights.restatements
+            )
 
         return SearchResult(
             hits=hits,
@@ -236,14 +237,14 @@ def _before(memory: MemoryRecord, zone: ZoneInfo) -> tuple[str, datetime, dateti
     return memory.text, local(memory.valid_from, zone), local(until, zone)
 
 
-def _lines(read: _Read, ask: Ask, zone: ZoneInfo) -> list[Line]:
+def _lines(read: _Read, ask: Ask, zone: ZoneInfo, w: Weights) -> list[Line]:
     """The lines of a block, best first. A question that wants a little of everything gets
     the gist of each, from all sessions rather than much of one."""
     lines = [
         _line(hit, ends, part, zone)
         for hit, (ends, part) in zip(read.hits, read.passages, strict=True)
     ]
-    if not wants_all(ask.query):
+    if not w.gist_chars or not wants_all(ask.query):
         return lines
     terms = frozenset(ask.terms.tolist())
     order = spread(
@@ -252,9 +253,9 @@ def _lines(read: _Read, ask: Ask, zone: ZoneInfo) -> list[Line]:
             hit.session_id or line.day
             for hit, line in zip(read.hits, lines, strict=True)
         ],
-        toll=_TOLL,
+        toll=w.spread_toll,
     )
-    return [gist(lines[i], terms) for i in order]
+    return [gist(lines[i], terms, chars=w.gist_chars) for i in order]
 
 
 def _line(hit: Hit, ends: tuple[int, ...], part: int, zone: ZoneInfo) -> Line:

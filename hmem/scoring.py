@@ -47,6 +47,11 @@ class Weights:
     fade: float = 0.02
     """What is lost per turn that another one is away. More than 0."""
 
+    time: float = 0.10
+    """Share of being of the time that the question speaks of, where it speaks of one. Dev
+    has 18 such questions, whose evidence is found with and without; a question about
+    "last week" shares no word with its answer."""
+
     role_any: float = 0.7
     """Where the question does not say whose words it is about."""
     role_user: float = 0.3
@@ -55,6 +60,13 @@ class Weights:
 
     unembedded: float = 0.45
     """The cosine that a turn without a vector counts as, while it is among the newest."""
+
+    gist_chars: int = 140
+    """What a question that wants a little of everything is shown of each at first."""
+    spread_toll: float = 0.02
+    """What more of one session costs a hit there."""
+    restatements: bool = False
+    """Whether a line that says nothing beside another of its day is shown."""
 
 
 K1, B = 1.2, 0.75

@@ -261,7 +261,7 @@ def test_a_block_over_its_budget_is_reported_loudly_and_fails_the_run(
     async def overfull(*given: Any) -> Overfull:
         return Overfull()
 
-    monkeypatch.setattr(bench.running, "_system", overfull)
+    monkeypatch.setattr(bench.running, "make_system", overfull)
     command = ["--data", str(DATA), "--retrieval-only", "--system", "bm25"]
     assert main(LOCOMO, [*command, "--budget", "50", "--json"]) == 1
     out, err = capsys.readouterr()

@@ -210,6 +210,45 @@ def test_hops_follow_names_and_links_only_when_asked_to(*, linked: bool) -> None
     assert on["m1"].score == pytest.approx(off["m1"].score, abs=1e-6)
 
 
+# ------------------------------------------------------------------------ time
+
+
+def test_what_is_of_the_time_asked_about_rises_and_nothing_is_filtered() -> None:
+    view = view_of(
+        turns=[turn(n, "bees", session_id=f"s{n}") for n in (100, 200, 250, 600)],
+        memories=[
+            fact(1, "bees", event_start=190 * HOUR, event_end=230 * HOUR),
+            fact(210, "bees", event_start=900 * HOUR),
+            fact(2, "bees"),
+        ],
+    )
+    when = ((195 * HOUR, 240 * HOUR, 0.8),)
+    time = {
+        i: f.parts.get("time", 0.0) for i, f in scores(view, "bees", when=when).items()
+    }
+    most = pytest.approx(0.8 * Weights().time)
+    assert time["t200"] == time["m1"] == time["m210"] == most
+    assert time["t250"] == pytest.approx(0.4 * Weights().time)  # told days after
+    assert time["t100"] == time["t600"] == time["m2"] == 0
+    assert len(time) == 7
+    order = list(scores(view, "bees", kinds=frozenset(("turn",)), when=when))
+    assert order == ["t200", "t250", "t100", "t600"]
+
+
+def test_a_question_without_a_time_scores_as_before() -> None:
+    view = view_of(turns=[turn(1, "bees")], memories=[fact(1, "bees")])
+    for hit in found(view, "bees"):
+        assert "time" not in hit.parts
+    during = found(view, "bees", when=((0, 9, 1.0),), during=(0, 9 * HOUR))
+    assert not any("time" in hit.parts for hit in during)
+
+
+def test_a_question_of_a_time_alone_finds_what_is_of_it() -> None:
+    view = view_of(turns=[turn(5, "tea", session_id="a"), turn(900, "tea")])
+    order = list(scores(view, "?", when=((4 * HOUR, 6 * HOUR, 0.9),)))
+    assert order[0] == "t5"
+
+
 # ----------------------------------------------------------------- whose words
 
 
@@ -282,8 +321,9 @@ def test_parts_add_up_and_scores_stay_on_the_scale_whatever_is_on(w: Weights) ->
         for n in range(1, 20)
     ]
     view = view_of(turns=turns, memories=facts, entities={"maya": [1, 2], "zorp": [3]})
+    when = ((0, 9 * HOUR, 1.0),)
     for query in ("maya bees tea", "zorp", "what did you say about rome"):
-        for hit in found(view, query, w):
+        for hit in found(view, query, w, when=when if "tea" in query else ()):
             assert sum(hit.parts.values()) == pytest.approx(hit.score, abs=1e-5)
             assert 0 <= hit.score <= 1
 

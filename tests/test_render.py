@@ -176,6 +176,8 @@ def test_a_fact_that_a_turn_of_the_day_says_already_is_left_out() -> None:
         block = pack([first, second], max_tokens=500)
         kept = list(block.citations.values())
         assert kept == ["t1"] if first is said_it else kept == ["m2", "t1"]
+        both = pack([first, second], max_tokens=500, restatements=True)
+        assert len(both.citations) == 2
 
 
 @pytest.mark.parametrize(
@@ -236,11 +238,11 @@ def test_a_passage_grows_by_its_neighbours_and_then_to_its_turn() -> None:
 def test_a_gist_shows_the_sentence_asked_for_and_grows_back() -> None:
     text = "The kiln cracked. " + "Rain fell on the roof all day long. " * 8
     line = said(1, text + "My brother sang.", longer=("whole",))
-    short = gist(line, frozenset(lexical("who sang").tolist()))
+    short = gist(line, frozenset(lexical("who sang").tolist()), chars=140)
     assert "My brother sang." in short.text
     assert len(short.text) < 150
     assert short.longer == (line.text, "whole")
-    assert gist(said(2, "short"), frozenset()) == said(2, "short")
+    assert gist(said(2, "short"), frozenset(), chars=140) == said(2, "short")
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -13,7 +13,8 @@ from hmem.scoring import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A search, validated. Times in micros; `during` is half-open."""
+    """A search, validated. Times in micros; `during` is half-open. `when` are the times
+    that the question itself speaks of: (start, end, how sure)."""
 
     query: str
     terms: NDArray[np.uint32]
@@ -23,6 +24,7 @@ class Ask:
     as_of: Micros | None = None
     known_at: Micros | None = None
     during: tuple[Micros, Micros] | None = None
+    when: tuple[tuple[Micros, Micros, float], ...] = ()
     agent_id: str | None = None
     session_id: str | None = None
     category: Category | None = None

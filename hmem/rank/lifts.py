@@ -10,10 +10,11 @@ from hmem.scoring import Floats, Weights
 from hmem.text.questions import whose_words
 from hmem.views import View
 from hmem.views.facts import Facts
-from hmem.views.table import best_passage
+from hmem.views.table import FOREVER, best_passage
 from hmem.views.turns import Turns
 
 Parts = dict[str, Floats]
+_AFTER = 7 * 24 * 3_600 * 1_000_000
 _BEST = 5
 """Facts from which names and links are followed."""
 
@@ -37,6 +38,22 @@ def lend(view: View, ask: Ask, facts: Parts, turns: Parts, w: Weights) -> None:
         _share(view.turns, turns, "facts", best, w.turn_facts * cited)
     if w.fact_hops and facts:
         _hop(view.facts, facts, w.fact_hops)
+
+
+def date(view: View, ask: Ask, facts: Parts, turns: Parts, w: Weights) -> None:
+    """Let some of each score come from being of the time that the question speaks of: it
+    never filters, since things are often said after they happened."""
+    if not ask.when or not w.time or ask.during is not None:
+        return
+    if view.turns.docs:
+        said = _said_in(view.turns.observed.view, ask)
+        _share(view.turns, turns, "time", said, w.time)
+    if view.facts.docs:
+        held = np.maximum(
+            _said_in(view.facts.times["valid_from"].view, ask),
+            _happened_in(view.facts, ask),
+        )
+        _share(view.facts, facts, "time", held, w.time)
 
 
 def hold_back(turns: Turns, ask: Ask, parts: Parts, w: Weights) -> None:
@@ -83,6 +100,29 @@ def _share(
     for part in parts.values():
         part *= kept
     parts[name] = (share * lent).astype(np.float32)[docs]
+
+
+def _said_in(said: NDArray[np.int64], ask: Ask) -> Floats:
+    """(rows,) how surely a moment lies in a time of the question; half for the week after
+    its end, when people still tell of it."""
+    out = np.zeros(len(said), np.float32)
+    for start, end, sure in ask.when:
+        inside = (said >= start) & (said < end)
+        after = (said >= end) & (said < end + _AFTER)
+        np.maximum(out, np.float32(sure) * (inside + np.float32(0.5) * after), out=out)
+    return out
+
+
+def _happened_in(facts: Facts, ask: Ask) -> Floats:
+    """(rows,) how surely a fact's event meets a time of the question."""
+    start, end = facts.times["event_start"].view, facts.times["event_end"].view
+    dated = start != FOREVER
+    last = np.where(end == FOREVER, start, end)
+    out = np.zeros(len(start), np.float32)
+    for since, until, sure in ask.when:
+        meets = dated & (start < until) & ((last > since) | (start >= since))
+        np.maximum(out, np.float32(sure) * meets, out=out)
+    return out
 
 
 def _hop(facts: Facts, parts: Parts, share: float) -> None:

@@ -10,8 +10,6 @@ from hmem.records import Kind
 from hmem.text import MONTHS
 from hmem.text.excerpts import excerpt
 
-_GIST = 140  # characters, some 35 tokens: what a line says on its own account
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
@@ -99,10 +97,10 @@ def wider(text: str, ends: Sequence[int], part: int) -> tuple[str, ...]:
     return tuple(b for a, b in pairwise(grown) if len(b) > len(a))
 
 
-def gist(line: Line, terms: AbstractSet[int]) -> Line:
-    """The line cut to the part that holds most of the question's words, and able to grow
-    back: for a question that wants a little of everything."""
-    short = excerpt(line.text, terms, limit=_GIST)
+def gist(line: Line, terms: AbstractSet[int], *, chars: int) -> Line:
+    """The line cut to about `chars` characters that hold most of the question's words, and
+    able to grow back: for a question that wants a little of everything."""
+    short = excerpt(line.text, terms, limit=chars)
     if len(short) >= len(line.text):
         return line
     return replace(line, text=short, longer=(line.text, *line.longer))

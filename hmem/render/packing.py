@@ -20,30 +20,35 @@ _MOST_CHARS = 16
 """Characters that a token may stand for in any text worth the counting."""
 
 
-def pack(lines: Sequence[Line], *, max_tokens: int) -> Block:
+def pack(
+    lines: Sequence[Line], *, max_tokens: int, restatements: bool = False
+) -> Block:
     """The best lines that fit. `lines` are best first.
 
     Never more than `max_tokens` by `budget.upper_bound`, which is never below cl100k and
     o200k. Pending turns come first, up to a quarter of the room: what was said a moment
     ago is shown even when nothing could be embedded yet. A line all of whose words stand
-    in one of the same day is left out, where one of the two is a fact. Room that is left
+    in one of the same day is left out, where one of the two is a fact, unless
+    `restatements` are wanted. Room that is left
     over goes to the longer forms of the lines shown, the best first.
     """
-    room = _Room(max_tokens)
+    room = _Room(max_tokens, restatements=restatements)
     room.fill([x for x in lines if x.pending], limit=max_tokens // _PENDING_SHARE)
     room.fill(lines, limit=max_tokens)
     room.grow()
     return _layout(room.chosen, room.used)
 
 
-def pack_under(head: str, lines: Sequence[Line], *, max_tokens: int) -> Block:
+def pack_under(
+    head: str, lines: Sequence[Line], *, max_tokens: int, restatements: bool = False
+) -> Block:
     """Like `pack`, with a line of its own above all others: the user's profile. It is left
     out where it would take more than half of the room."""
     line = f"Profile: {one_line(head)}\n"
     cost = upper_bound(line)
     if not head or cost > max_tokens // 2:
-        return pack(lines, max_tokens=max_tokens)
-    block = pack(lines, max_tokens=max_tokens - cost)
+        return pack(lines, max_tokens=max_tokens, restatements=restatements)
+    block = pack(lines, max_tokens=max_tokens - cost, restatements=restatements)
     return replace(
         block,
         text=line + block.text,
@@ -55,8 +60,9 @@ def pack_under(head: str, lines: Sequence[Line], *, max_tokens: int) -> Block:
 class _Room:
     """What was chosen, and the tokens it takes."""
 
-    def __init__(self, max_tokens: int) -> None:
+    def __init__(self, max_tokens: int, *, restatements: bool) -> None:
         self._max = max_tokens
+        self._all = restatements
         self.chosen: list[Line] = []
         self._ids: set[str] = set()
         self._days: dict[str, list[Line]] = {}
@@ -67,7 +73,7 @@ class _Room:
         """Add lines in order while all that was chosen stays within `limit` tokens."""
         misses = 0
         for line in lines:
-            if line.id in self._ids or self._restates(line):
+            if line.id in self._ids or not (self._all or self._adds(line)):
                 continue
             day = "" if line.stable else line.day
             cost = self._cost(line)
@@ -116,18 +122,18 @@ class _Room:
         widest = 999 if len(self.chosen) < 999 else 999_999
         return _cost(_numbered(widest, line))
 
-    def _restates(self, line: Line) -> bool:
-        """Whether a line of the same day says all that this one says. The same words said
+    def _adds(self, line: Line) -> bool:
+        """Whether no line of the same day says all that this one says. The same words said
         twice are two turns, and a fact's dates and history are said nowhere else."""
-        others = self._days.get("" if line.stable else line.day, ())
         if line.event or line.before or line.pending:
-            return False
+            return True
+        others = self._days.get("" if line.stable else line.day, [])
         if line.kind == "turn":
             others = [other for other in others if other.kind == "memory"]
         if not others:
-            return False
+            return True
         said = self._said(line)
-        return len(said) >= _FEW_WORDS and any(said <= self._said(o) for o in others)
+        return len(said) < _FEW_WORDS or not any(said <= self._said(o) for o in others)
 
     def _said(self, line: Line) -> frozenset[int]:
         words = self._words.get(line.id)
