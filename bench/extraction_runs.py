@@ -22,6 +22,7 @@ from bench.supersession import (
     Played,
     by_text,
     judge,
+    lost,
     play_all,
     strangers,
     summary,
@@ -227,12 +228,13 @@ async def _adversarial(options: Options, embedder: Embedder) -> dict[str, Any]:
     for attack in options.attacks:
         total = Tally()
         wrong: list[str] = []
-        wrong_held = closed = 0
+        wrong_held = closed = gone = 0
         for seed in range(options.seeds):
             played, tally = await attacked(options, dialogues, attack, seed, embedder)
             total.proposed += tally.proposed
             total.wrong += tally.wrong
             closed += sum(len(one.pairs()) for one in played)
+            gone += sum(len(list(lost(one))) for one in played)
             held = {one.id for one in dialogues if one.held}
             for one in played:
                 for of, old, by in wrong_closings(one):
@@ -244,6 +246,7 @@ async def _adversarial(options: Options, embedder: Embedder) -> dict[str, Any]:
             "closed_in_the_end": closed,
             "wrong_closings": len(wrong),
             "of_them_held_out": wrong_held,
+            "lost_facts": gone,
             "which": wrong,
         }
     return {

@@ -198,7 +198,8 @@ def judge(played: Played) -> Verdict:
             unjudged += 1
             continue
         pair = (old.key, None if new is None else _name(new, dialogue))
-        (seen if pair in allowed else wrong).add(pair)
+        fine = pair in allowed or (new is None and _had_ended(old))
+        (seen if fine else wrong).add(pair)
     gold = {
         (old, new): {(old, new), (old, None)}
         if new and facts[new].ends == old
@@ -211,7 +212,7 @@ def judge(played: Played) -> Verdict:
         missed=frozenset(pair for pair, forms in gold.items() if not forms & seen),
         wrong=frozenset(wrong),
         unjudged=unjudged,
-        lost=tuple(_lost(played)),
+        lost=tuple(lost(played)),
         unverified=tuple(
             row.key
             for row in played.rows.values()
@@ -238,9 +239,7 @@ def wrong_closings(played: Played) -> list[tuple[str, str, str | None]]:
 def _may_be(old: Row, new: Row | None, played: Played) -> bool:
     """Whether a closing is no mistake."""
     if new is None:
-        return old.record.id in played.deleted or (
-            old.key is not None and (old.key, None) in old.dialogue.allowed()
-        )
+        return old.record.id in played.deleted or _had_ended(old)
     by = _by(old, new)
     if by == old.key:
         return True  # an edit, or another wording
@@ -248,6 +247,17 @@ def _may_be(old: Row, new: Row | None, played: Played) -> bool:
     if new.edited:  # what had been replaced was then said again
         pairs.add((by, old.key))
     return bool(pairs & old.dialogue.allowed())
+
+
+def _had_ended(old: Row) -> bool:
+    """Whether a fact that was closed without successor did not hold any more by then."""
+    until = old.record.valid_to
+    said = {f.key: add.at for add in old.dialogue.adds for f in add.facts}
+    return until is not None and any(
+        said[new] <= until
+        for key, new in old.dialogue.allowed()
+        if key == old.key and new is not None
+    )
 
 
 def _by(old: Row, new: Row) -> str:
@@ -305,13 +315,13 @@ def _name(new: Row, dialogue: Dialogue) -> str:
     return keys[0] if len(keys) == 1 else new.record.text
 
 
-def _lost(played: Played) -> Iterable[str]:
+def lost(played: Played) -> Iterable[str]:
     """Facts that are in no row and repeat none."""
-    (dialogue,) = played.dialogues
-    stored = {row.key for row in played.rows.values()}
-    for key, fact in dialogue.facts().items():
-        if key not in stored and fact.repeats is None:
-            yield key
+    for dialogue in played.dialogues:
+        stored = {row.key for row in played.rows.values() if row.dialogue is dialogue}
+        for key, fact in dialogue.facts().items():
+            if key not in stored and fact.repeats is None:
+                yield key
 
 
 def _problems(played: Played) -> Iterable[str]:

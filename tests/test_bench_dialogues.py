@@ -222,7 +222,10 @@ def test_a_newer_fact_closed_by_an_older_one_is_wrong(talk: Dialogue) -> None:
 def test_what_is_closed_without_successor_is_right_only_where_it_ended(
     talk: Dialogue,
 ) -> None:
-    assert judge(ended(talk, home=("2026-03-09", None))).missed == {("home", "ghent")}
+    moved = judge(ended(talk, home=("2026-03-10", None)))
+    assert (moved.missed, moved.wrong) == ({("home", "ghent")}, frozenset())
+    early = ended(talk, home=("2026-03-01", None))
+    assert wrong_closings(early) == [("talk", "home", None)]
     quit_ = BY_ID["job-quit"]
     assert judge(ended(quit_, nights=("2026-02-19", None))).passed
     deleted = ended(talk, chess=("2026-03-09", None))
