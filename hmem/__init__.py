@@ -53,6 +53,8 @@ if TYPE_CHECKING:
         Erased,
         HistoryEvent,
         Hit,
+        JobPage,
+        JobRecord,
         MemoryRecord,
         Page,
         Preview,
@@ -77,8 +79,9 @@ _ERRORS = (
     *("TextTooLongError", "TruncatedError", "UnknownBackendError", "WrongLoopError"),
 )
 _RECORDS = (
-    *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "MemoryRecord"),
-    *("Page", "Preview", "SearchResult", "Skipped", "Usage"),
+    *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "JobPage"),
+    *("JobRecord", "MemoryRecord", "Page", "Preview", "SearchResult", "Skipped"),
+    "Usage",
 )
 # Resolved when first used: `import hmem` costs milliseconds and loads neither numpy nor
 # any extra.
@@ -124,6 +127,8 @@ __all__ = [
     "IdempotencyError",
     "InputError",
     "InputTypeError",
+    "JobPage",
+    "JobRecord",
     "LLMError",
     "LifecycleError",
     "Memory",

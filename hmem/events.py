@@ -2,6 +2,7 @@
 
 accepted          job_id, user_id
 job_done, job_partial, job_dead    job_id, user_id
+job_retried       job_id, user_id: queued again by an operator
 job_released      jobs, delay: given back, to be tried again or by others
 jobs_deferred     jobs, delay: they wait for more turns, or for the chat model
 outage_started    reason           the embedder is down, or with part="llm" the chat model;

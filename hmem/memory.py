@@ -224,7 +224,9 @@ class AsyncMemory(Reading):
 
     @property
     def admin(self) -> Admin:
-        """What spans users: `stats()`, `health()`, `queued()`."""
+        """What spans users: `stats()`, `health()`, `queued()`, `jobs()`, `retry()`."""
         rooms = self._rooms
         views = rooms.retriever.views
-        return Admin(self._life.call, rooms.parts, rooms.worker, views.stats)
+        return Admin(
+            self._life.call, rooms.parts, rooms.worker, views.stats, rooms.retry
+        )

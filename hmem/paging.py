@@ -1,17 +1,31 @@
-"""`get_all`: memories, then turns, in the order they came; and the cursor between pages."""
+"""Pages: a user's memories, then turns, in the order they came; jobs of all users, the
+oldest first. And the cursor between pages.
+"""
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Iterable
 from hashlib import blake2b
+from typing import get_args
 
 from hmem.asking import KINDS
 from hmem.errors import InputError, InputTypeError
-from hmem.protocols import MemoryRow, Store, TurnRow
-from hmem.records import Episode, Kind, MemoryRecord, Page
+from hmem.protocols import JobEntry, JobPlace, MemoryRow, Store, TurnRow
+from hmem.records import (
+    Episode,
+    JobPage,
+    JobRecord,
+    JobStatus,
+    Kind,
+    MemoryRecord,
+    Page,
+)
+from hmem.times import from_micros
 from hmem.views import episode_record, memory_record
 
 MAX_LIMIT = 1_000
+STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
 _SIGN = 8
 _MOST_DIGITS = 18
 PendingJobs = Callable[[], Awaitable[frozenset[int]]]
@@ -29,21 +43,12 @@ def read_kind(value: object) -> Kind | None:
 
 def write_cursor(user_id: str, asked: Kind | None, kind: Kind, after: int) -> str:
     """Where the next page begins. Good for this user and this `kind=` alone."""
-    body = f"{KINDS.index(kind)}{after}".encode()
-    return base64.urlsafe_b64encode(_sign(user_id, asked, body) + body).decode()
+    return _signed(_of(user_id, asked), f"{KINDS.index(kind)}{after}".encode())
 
 
 def read_cursor(cursor: object, user_id: str, asked: Kind | None) -> tuple[Kind, int]:
     """The inverse. Raises InputError for a cursor that was not handed out for this."""
-    if not isinstance(cursor, str):
-        raise InputTypeError(f"cursor must be a str, not {type(cursor).__name__}")
-    try:
-        raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
-    except (UnicodeEncodeError, binascii.Error, ValueError) as e:
-        raise _bad_cursor() from e
-    sign, body = raw[:_SIGN], raw[_SIGN:]
-    if sign != _sign(user_id, asked, body) or len(body) < 2:
-        raise _bad_cursor()
+    body = _body(cursor, _of(user_id, asked))
     kind, after = body[:1], body[1:]
     if kind not in (b"0", b"1") or not after.isdigit() or len(after) > _MOST_DIGITS:
         raise _bad_cursor()
@@ -93,14 +98,93 @@ async def _records(
     )
 
 
-def _sign(user_id: str, asked: Kind | None, body: bytes) -> bytes:
-    scope = f"{asked or '*'}\0{user_id}".encode()
+# ------------------------------------------------------------------------- jobs
+
+
+def read_statuses(value: object) -> tuple[JobStatus, ...]:
+    """The states asked for: one, several, or None for all. Raises InputError."""
+    given = [value] if isinstance(value, str) else value
+    if given is None:
+        return STATUSES
+    if not isinstance(given, Iterable):
+        raise InputTypeError(f"status must be a str, not {type(value).__name__}")
+    named = list(given)
+    if not named or any(one not in STATUSES for one in named):
+        raise InputError(f"status must be of {', '.join(STATUSES)}, or None for all")
+    return tuple(status for status in STATUSES if status in named)
+
+
+async def read_jobs(
+    store: Store, statuses: tuple[JobStatus, ...], *, limit: int, cursor: object
+) -> JobPage:
+    """One page of jobs of all users."""
+    scope = b"jobs\0" + ",".join(statuses).encode()
+    after = None if cursor is None else _place(_body(cursor, scope))
+    # One more than asked for says whether there is a next page.
+    found = await store.jobs(statuses=statuses, limit=limit + 1, after=after)
+    page, where = found[:limit], None
+    if len(found) > limit:
+        where = _signed(scope, json.dumps(page[-1].place).encode())
+    return JobPage(jobs=tuple(map(_job, page)), cursor=where)
+
+
+def _place(body: bytes) -> JobPlace:
+    try:
+        created_at, user_id, seq = json.loads(body)
+        user_id.encode()
+        sound = {type(created_at), type(seq)} == {int}
+        sound = sound and max(abs(created_at), abs(seq)) < 2**63
+    except (ValueError, TypeError, AttributeError, RecursionError) as e:
+        raise _bad_cursor() from e
+    if not sound:
+        raise _bad_cursor()
+    return JobPlace(created_at, user_id, seq)
+
+
+def _job(entry: JobEntry) -> JobRecord:
+    ended = entry.ended_at
+    return JobRecord(
+        id=entry.id,
+        user_id=entry.user_id,
+        status=entry.status,
+        attempts=entry.attempts,
+        created_at=from_micros(entry.created_at),
+        ended_at=None if ended is None else from_micros(ended),
+        reason=entry.reason,
+    )
+
+
+# ---------------------------------------------------------------------- cursors
+
+
+def _of(user_id: str, asked: Kind | None) -> bytes:
+    """What a cursor of `get_all` is good for."""
+    return f"{asked or '*'}\0{user_id}".encode()
+
+
+def _signed(scope: bytes, body: bytes) -> str:
+    return base64.urlsafe_b64encode(_sign(scope, body) + body).decode()
+
+
+def _body(cursor: object, scope: bytes) -> bytes:
+    """What `_signed` signed. Raises InputError for another scope's cursor."""
+    if not isinstance(cursor, str):
+        raise InputTypeError(f"cursor must be a str, not {type(cursor).__name__}")
+    try:
+        raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
+    except (UnicodeEncodeError, binascii.Error, ValueError) as e:
+        raise _bad_cursor() from e
+    sign, body = raw[:_SIGN], raw[_SIGN:]
+    if sign != _sign(scope, body) or len(body) < 2:
+        raise _bad_cursor()
+    return body
+
+
+def _sign(scope: bytes, body: bytes) -> bytes:
     return blake2b(
         scope + b"\0" + body, digest_size=_SIGN, person=b"hmem.cursor"
     ).digest()
 
 
 def _bad_cursor() -> InputError:
-    return InputError(
-        "cursor was not handed out for this user and kind; start without one"
-    )
+    return InputError("cursor was not handed out for this question; start without one")

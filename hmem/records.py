@@ -248,6 +248,34 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """A job as an operator sees it. `ended_at` and `reason` are of its end: None while it
+    has not come."""
+
+    id: str
+    user_id: str
+    status: JobStatus
+    attempts: int
+    created_at: datetime
+    ended_at: datetime | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """Some jobs, and the `cursor` that fetches the next ones (None: that was all)."""
+
+    jobs: tuple[JobRecord, ...]
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[JobRecord]:
+        return iter(self.jobs)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
     """What an erasure removed, by table. `pending` says what still lies in a file, and why."""
 

@@ -29,7 +29,7 @@ def table(heading: str) -> list[list[str]]:
 
 
 def words(cell: str) -> list[str]:
-    return re.findall(r"`([\w ]+)`", cell)
+    return re.findall(r"`([\w -]+)`", cell)
 
 
 @pytest.fixture
@@ -51,6 +51,7 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         "history": ("history", fact, "-u", "ana"),
         "stats": ("stats",),
         "jobs": ("jobs",),
+        "jobs --status": ("jobs", "--status", "done"),
         "job": ("jobs", receipt.id, "-u", "ana"),
         "doctor": ("doctor", "--offline"),
         "models list": ("models", "list"),

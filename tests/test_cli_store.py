@@ -18,6 +18,7 @@ from hmem.cli import progress
 from hmem.cli.commands import hmem as command
 from hmem.testing.chat_endpoint import ChatEndpoint
 from hmem.testing.fakes import HangingEmbedder, HashEmbedder
+from hmem.testing.llms import ScriptedLLM, facts
 
 HMEM = [sys.executable, "-c", "from hmem.cli import main; main()"]
 
@@ -193,6 +194,56 @@ def test_stats_and_jobs_count_over_all_users(moved: tuple[str, str]) -> None:
     assert "done     2" in ok("jobs").stdout
 
 
+def failed_jobs(*said: str) -> list[str]:
+    """Jobs of Ana's that ended badly, and one of Ben's; their ids."""
+    with Memory(llm=ScriptedLLM(then="no JSON")) as mem:
+        receipts = [mem.add(text, user_id="ana", wait=True) for text in said]
+        receipts.append(mem.add("I sing", user_id="ben", wait=True))
+        assert {receipt.status for receipt in receipts} == {"dead"}
+        return [receipt.id for receipt in receipts]
+
+
+def test_jobs_in_a_state_are_listed_the_oldest_first() -> None:
+    ids = failed_jobs("I keep bees", "I keep hens")
+    with Memory() as mem:
+        mem.add("a done one", user_id="ana", wait=True)
+    page = told("jobs", "--status", "dead")
+    assert [job["id"] for job in page["jobs"]] == ids
+    assert page["cursor"] is None
+    first = page["jobs"][0]
+    assert list(first) == [
+        *("id", "user_id", "status", "attempts", "created_at", "ended_at", "reason")
+    ]
+    assert (first["user_id"], first["status"]) == ("ana", "dead")
+    assert first["created_at"].endswith("+00:00")
+    lines = ok("jobs", "--status", "dead", "--status", "partial").stdout.splitlines()
+    assert len(lines) == 3
+    assert f"  dead     {ids[0]}  ana  {first['attempts']} attempt" in lines[0]
+    assert lines[0].endswith(first["reason"])
+    assert told("jobs", "--status", "queued") == {"jobs": [], "cursor": None}
+
+    two = ok("jobs", "--status", "dead", "--limit", "2")
+    assert [line.split()[3] for line in two.stdout.splitlines()] == ids[:2]
+    cursor = two.stderr.split("--cursor ")[1].strip()
+    (rest,) = told("jobs", "--status", "dead", "--cursor", cursor)["jobs"]
+    assert rest["id"] == ids[2]
+
+
+def test_a_job_that_failed_is_tried_again() -> None:
+    first, second, _ = failed_jobs("I keep bees", "I keep hens")
+    assert ok("jobs", first, "-u", "ana", "--retry").stdout == f"{first}  queued\n"
+    again = told("jobs", second, "-u", "ana", "--retry")
+    assert again == {"id": second, "status": "queued", "result": None}
+    assert told("jobs")["queued"] == 2
+    refused("jobs", first, "-u", "ana", "--retry", code=1, says="this job is queued")
+    refused("jobs", first, "-u", "ben", "--retry", code=1, says="no such receipt")
+    with Memory(llm=ScriptedLLM(then=facts("Ana keeps bees"))) as mem:
+        for job in (first, second):
+            assert mem.receipt(job, user_id="ana").result(timeout=20).status == "done"
+    refused("jobs", first, "-u", "ana", "--retry", code=1, says="this job is done")
+    assert texts()[0] == "Ana keeps bees"
+
+
 def test_times_are_shown_in_the_zone_of_the_settings(
     moved: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +351,14 @@ def test_what_needs_no_model_works_on_a_store_that_has_vectors(
         (("jobs", "zzz", "-u", "ana"), 1, "no such receipt"),
         (("jobs", "zzz"), 2, "ID and --user-id"),
         (("jobs", "-u", "ana"), 2, "ID and --user-id"),
+        (("jobs", "--retry"), 2, "--retry takes a job's ID"),
+        (("jobs", "--limit", "3"), 2, "go with --status"),
+        (("jobs", "--cursor", "x"), 2, "go with --status"),
+        (("jobs", "zzz", "-u", "ana", "--status", "dead"), 2, "go without an ID"),
+        (("jobs", "--status", "odd"), 2, "'odd' is not one of"),
+        (("jobs", "--status", "dead", "--limit", "0"), 2, "limit"),
+        (("jobs", "--status", "dead", "--cursor", "zzz"), 2, "cursor"),
+        (("jobs", "zzz", "-u", "ana", "--retry"), 1, "no such receipt"),
         (("add", "-u", "ana"), 2, "either TEXT or --file"),
         (("add", "x", "-u", "ana", "--file", "-"), 2, "either TEXT or --file"),
         (("add", "x", "-u", "ana", "--file", "nowhere"), 2, "does not exist"),

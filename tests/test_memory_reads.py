@@ -18,7 +18,7 @@ from hmem import (
     InputError,
     InputTypeError,
 )
-from hmem.paging import _sign
+from hmem.paging import _of, _sign
 from hmem.testing.fakes import (
     FrozenClock,
     HashEmbedder,
@@ -287,7 +287,7 @@ async def test_pages_give_every_row_once_memories_first(mem: AsyncMemory) -> Non
 
 def forged(body: bytes) -> str:
     """What somebody who read the source can make."""
-    return urlsafe_b64encode(_sign("u", None, body) + body).decode()
+    return urlsafe_b64encode(_sign(_of("u", None), body) + body).decode()
 
 
 async def test_a_cursor_is_good_for_its_user_and_kind_alone(mem: AsyncMemory) -> None:

@@ -1,4 +1,4 @@
-"""`hmem stats | jobs | worker`: what spans users."""
+"""`hmem stats | worker`: what spans users."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from hmem.cli import options
-from hmem.cli.failing import Failed, Misused
 from hmem.cli.opening import looking, settings
-from hmem.cli.printing import print_json, receipt_line, receipt_values, visible
+from hmem.cli.printing import print_json, visible
 
 if TYPE_CHECKING:
-    from hmem import Memory
     from hmem.config import Config
 
 _OF_A_PROCESS = ("embedder", "worker", "views")
@@ -39,49 +37,6 @@ def stats(*, path: Path | None, as_json: bool) -> None:
         if name.endswith("_by_table"):  # for programs
             continue
         click.echo(f"{name.replace('_', ' '):<18} {_flat(value)}")
-
-
-@click.command()
-@click.argument("job_id", metavar="[ID]", required=False)
-@click.option("-u", "--user-id", metavar="ID", help="Whose job it is.")
-@options.path
-@options.json
-def jobs(
-    *, job_id: str | None, user_id: str | None, path: Path | None, as_json: bool
-) -> None:
-    """Show what is queued, or how a job ended.
-
-    Without an ID: how many jobs of all users are in which state. With one (`hmem add`
-    prints it) and --user-id: that job.
-    """
-    if (job_id is None) != (user_id is None):
-        raise Misused("one job is shown by its ID and --user-id, both")
-    with looking(path) as mem:
-        if job_id is not None:
-            _print_job(mem, job_id, user_id, as_json=as_json)
-            return
-        counted = mem.admin.stats()["jobs"]
-    if as_json:
-        print_json(counted)
-        return
-    for state, n in counted.items():
-        click.echo(f"{state:<8} {n}")
-
-
-def _print_job(
-    mem: "Memory", job_id: str, user_id: str | None, *, as_json: bool
-) -> None:
-    """Raises Failed when it is not there: then the call was right."""
-    from hmem.errors import InputError
-
-    try:
-        receipt = mem.receipt(job_id, user_id=user_id)
-    except InputError as e:
-        raise Failed(str(e)) from e
-    if as_json:
-        print_json(receipt_values(receipt))
-    else:
-        click.echo(receipt_line(receipt))
 
 
 @click.command()

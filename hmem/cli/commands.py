@@ -19,7 +19,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "history": ("cmd_read:history", "Show what happened to a memory."),
     "delete": ("cmd_write:delete", "Close a memory."),
     "stats": ("cmd_operate:stats", "Count what is stored."),
-    "jobs": ("cmd_operate:jobs", "Show what is queued, or how a job ended."),
+    "jobs": (
+        "cmd_jobs:jobs",
+        "Show what is queued, or how a job ended; try one again.",
+    ),
     "doctor": ("cmd_doctor:doctor", "Check this machine, the folder and the models."),
     "worker": ("cmd_operate:worker", "Work on the queue of a data folder."),
     "models": ("cmd_models:models", "List and install local models."),

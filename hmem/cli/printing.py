@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hmem.records import AddResult, Episode, HistoryEvent, Hit, MemoryRecord
+from hmem.records import (
+    AddResult,
+    Episode,
+    HistoryEvent,
+    Hit,
+    JobRecord,
+    MemoryRecord,
+)
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -77,6 +84,14 @@ def print_event(event: HistoryEvent, zone: "ZoneInfo") -> None:
     why = f" ({event.reason})" if event.reason else ""
     text = " ".join(event.text.split())
     click.echo(visible(f"{_stamp(event.at, zone)}  {event.event}{by}{why}  {text}"))
+
+
+def print_job(job: JobRecord, zone: "ZoneInfo") -> None:
+    """One line of a list of jobs."""
+    tried = "1 attempt" if job.attempts == 1 else f"{job.attempts} attempts"
+    why = f": {job.reason}" if job.reason else ""
+    line = f"{_stamp(job.created_at, zone)}  {job.status:<7}  {job.id}"
+    click.echo(visible(f"{line}  {job.user_id}  {tried}{why}"))
 
 
 def receipt_values(receipt: "SyncReceipt") -> dict[str, Any]:

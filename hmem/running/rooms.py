@@ -171,6 +171,14 @@ class Rooms:
         await receipt.refresh()
         return receipt
 
+    async def retry(self, user_id: str, job_id: str) -> bool:
+        """Queue a job again that ended badly; False for any other."""
+        if not await self.parts.store.retry(user_id, job_id):
+            return False
+        self.events("job_retried", job_id=job_id, user_id=user_id)
+        self.bell.expect(job_id, user_id)
+        return True
+
     async def flush(self, check: Callable[[], None] | None = None) -> None:
         """Until all that was accepted here before has ended. Turns that wait for more of
         them are read now."""

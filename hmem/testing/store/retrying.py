@@ -127,7 +127,7 @@ class ListTests:
         await world.store.erase_user("ben")
         for after, rest in ((first, [third]), (second, [third]), (third, [])):
             found = await world.store.jobs(
-                statuses=("queued",), limit=9, after=after.place
+                statuses=(first.status,), limit=9, after=after.place
             )
             assert found == rest
 
