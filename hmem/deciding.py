@@ -1,6 +1,7 @@
 """Candidates -> operations: vectors, what is known nearby, in reconcile mode the model's
 second opinion, decisions, and what carries them out."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -35,6 +36,7 @@ from hmem.reconcile import (
     decide,
     proposed,
 )
+from hmem.records import Skipped
 from hmem.times import from_micros, local, to_micros
 from hmem.verdicts import Verdict, read
 
@@ -57,6 +59,27 @@ class Decided:
     talk: Talk
     decisions: tuple[Decision, ...]
     facts: tuple[Fact, ...]
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """What is not stored, or not carried out, and why."""
+        found = []
+        for one in self.decisions:
+            if one.action in ("drop", "cite"):
+                found.append(Skipped(reason=one.reason or one.action, id=one.target))
+            if one.refused is not None:
+                target, why = one.refused
+                found.append(Skipped(reason=f"kept beside: {why}", id=target))
+        return found
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """How often each action was decided, refused, and not verified."""
+        found = Counter[str](one.action for one in self.decisions)
+        kept = [d for d in self.decisions if d.action in ("add", "supersede")]
+        found["unverified"] = sum(not one.verified for one in kept)
+        found["refused"] = sum(one.refused is not None for one in self.decisions)
+        return {name: n for name, n in found.items() if n}
 
 
 class Decider:
@@ -238,6 +261,10 @@ class Decider:
             if op is not None:
                 places[n] = len(found)
                 found.append(op)
+            if one.ends is not None:
+                why = f"{one.target} took its place"
+                at = to_micros(said_at(talk, one.candidate))
+                found.append(CloseMemory(id=one.ends, at=at, reason=why))
         for n, place in places.items():
             op = found[place]
             if isinstance(op, AddMemory):
@@ -308,4 +335,6 @@ def _sources(talk: Talk, one: Candidate) -> tuple[str, ...]:
 
 def _proposal(one: Verdict, rows: Sequence[MemoryRow]) -> Proposal:
     target = None if one.memory is None else rows[one.memory].id
-    return Proposal(verb=one.verb, target=target, reason=one.reason)
+    return Proposal(
+        verb=one.verb, target=target, reason=one.reason, refused=one.refused
+    )

@@ -230,11 +230,8 @@ class Distiller:
             return
         out.ops += self._decider.ops(decided)
         out.skipped += extracted.dropped
-        out.skipped += [
-            Skipped(reason=d.reason or d.action, id=d.target)
-            for d in decided.decisions
-            if d.action in ("drop", "cite")
-        ]
+        out.skipped += decided.skipped
+        self._ladder.meter.decided(decided.tally)
         part.done = True
         part.lost = extracted.lost
         out.read += 1

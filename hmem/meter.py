@@ -1,5 +1,7 @@
 """What the chat model cost so far, by purpose."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +21,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._tallies: dict[str, _Tally] = {}
+        self.decisions: Counter[str] = Counter()
 
     def note(self, purpose: str, usage: Usage, *, failed: bool = False) -> None:
         """One question that was asked: what it cost, and whether it failed."""
@@ -28,6 +31,11 @@ class Meter:
         tally.usage += usage
         if usage.rung is not None:
             tally.rungs[usage.rung] = tally.rungs.get(usage.rung, 0) + 1
+
+    def decided(self, tally: Mapping[str, int]) -> None:
+        """What was decided about facts: how often each action, refusals, and facts that
+        are not verified."""
+        self.decisions.update(tally)
 
     def snapshot(self) -> dict[str, dict[str, Any]]:
         """By purpose: `asked` and `failures` (questions), `calls` (requests answered),

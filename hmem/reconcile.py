@@ -53,17 +53,20 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a model would do with a candidate. `target` is a public id."""
+    """What a model would do with a candidate. `target` is a public id; `refused` says why
+    something else that it proposed is an ADD."""
 
     verb: Verb = "ADD"
     target: str | None = None
     reason: str | None = None
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What becomes of one candidate. `target` is the public id of the fact it replaces,
-    repeats or ends."""
+    repeats or ends; `ends` one that a repeated fact takes the place of. `refused` says
+    what was proposed and is not carried out: the id, and why."""
 
     candidate: Candidate
     action: Action
@@ -71,6 +74,8 @@ class Decision:
     reason: str | None = None
     quote: str | None = None
     verified: bool = True
+    ends: str | None = None
+    refused: tuple[str | None, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +140,19 @@ def decide(
     found: list[Decision] = []
     sofar = _Sofar()
     for n, (one, proposal) in enumerate(zip(candidates, proposals, strict=True)):
-        decision = _repeats(one, near[n]) or _said_before(n, candidates, vectors, sofar)
+        decision = _repeats(one, near[n])
+        if decision is not None:
+            decision = _and_ends(talk, decision, proposal, known, sofar)
+        else:
+            decision = _said_before(n, candidates, vectors, sofar)
         if decision is None:
             decision = _judged(talk, one, proposal, known, sofar)
         if decision.action in ("add", "supersede"):
             sofar.kept.append(n)
         if decision.action in ("supersede", "close") and decision.target is not None:
             sofar.ended.add(decision.target)
+        if decision.ends is not None:
+            sofar.ended.add(decision.ends)
         found.append(decision)
     return found
 
@@ -182,6 +193,23 @@ def _cite(one: Candidate, row: MemoryRow, reason: str) -> Decision:
     return Decision(candidate=one, action="cite", target=row.id, reason=reason)
 
 
+def _and_ends(
+    talk: Talk,
+    cited: Decision,
+    proposal: Proposal,
+    known: Mapping[str, Known],
+    sofar: _Sofar,
+) -> Decision:
+    """A fact that stands already may take the place of another one all the same."""
+    old = known.get(proposal.target or "")
+    if proposal.verb not in ("UPDATE", "DELETE") or proposal.target == cited.target:
+        return cited
+    refusal = _refusal(talk, cited.candidate, proposal, old, sofar)
+    if refusal is not None:
+        return replace(cited, refused=(proposal.target or "", refusal))
+    return replace(cited, ends=proposal.target)
+
+
 def _judged(
     talk: Talk,
     one: Candidate,
@@ -199,11 +227,12 @@ def _judged(
         verified=checked.verified,
     )
     if proposal.verb == "ADD" or proposal.target is None:
-        return added
+        why = proposal.refused
+        return added if why is None else replace(added, refused=(None, why))
     old = known.get(proposal.target)
     refusal = _refusal(talk, one, proposal, old, sofar)
     if refusal is not None or old is None:
-        return replace(added, reason=f"kept beside {proposal.target}: {refusal}")
+        return replace(added, refused=(proposal.target, refusal or ""))
     match proposal.verb:
         case "NOOP":
             return _cite(one, old.row, proposal.reason or "known already")
@@ -227,11 +256,19 @@ def _refusal(
         return "it is not open"
     if proposal.verb == "NOOP":
         return None if _says_all(talk, old.row, one) else "it does not say all of this"
+    if proposal.verb == "DELETE" and _older(talk, one, old):
+        return "it is newer"
     if old.row.id in sofar.ended:
         return "another fact of the reply ended it"
     if len(sofar.ended) >= MAX_ENDED:
         return f"more than {MAX_ENDED} in one reply"
     return None
+
+
+def _older(talk: Talk, one: Candidate, old: Known) -> bool:
+    """Whether a candidate was said before an old fact began. To take its place it is
+    inserted before it; to end it, it comes too early."""
+    return max(turn.observed_at for turn in _turns(talk, one)) < old.row.valid_from
 
 
 def _says_all(talk: Talk, row: MemoryRow, one: Candidate) -> bool:

@@ -36,11 +36,13 @@ _REASON_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is proposed for one candidate. `memory` is a position among those shown."""
+    """What is proposed for one candidate. `memory` is a position among those shown;
+    `refused` says why something else that was proposed is an ADD."""
 
     verb: Verb = "ADD"
     memory: int | None = None
     reason: str | None = None
+    refused: str | None = None
 
 
 ADD = Verdict()
@@ -59,7 +61,7 @@ def read(value: Any, candidates: int, memories: int) -> tuple[Verdict, ...]:
         said = _verdict(fields, memories)
         before = found.setdefault(places[0], said)
         if (before.verb, before.memory) != (said.verb, said.memory):
-            found[places[0]] = Verdict(reason="two decisions about it")
+            found[places[0]] = Verdict(refused="two decisions about it")
     return _without_conflicts([found.get(n, ADD) for n in range(candidates)])
 
 
@@ -83,7 +85,7 @@ def _verdict(fields: Mapping[str, Any], memories: int) -> Verdict:
         return Verdict(reason=reason)
     named = numbers(first(fields, _MEMORY), memories)
     if len(named.found) != 1 or named.refused:
-        return Verdict(reason=f"{verb} of no memory that was shown")
+        return Verdict(refused=f"{verb} of no memory that was shown")
     return Verdict(verb=verb, memory=named.found[0], reason=reason)
 
 
@@ -100,9 +102,9 @@ def _without_conflicts(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
             found.append(one)
             continue
         if len(said[one.memory]) > 1:
-            found.append(Verdict(reason="contradictory decisions about one memory"))
+            found.append(Verdict(refused="contradictory decisions about one memory"))
             continue
         ended[one.memory] += one.verb in ("UPDATE", "DELETE")
         again = one.verb in ("UPDATE", "DELETE") and ended[one.memory] > 1
-        found.append(Verdict(reason="another fact ended it already") if again else one)
+        found.append(Verdict(refused="another fact ended it") if again else one)
     return tuple(found)

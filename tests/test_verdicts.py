@@ -92,7 +92,7 @@ def test_a_verb_without_one_memory_that_was_shown_is_an_add(
 ) -> None:
     (found,) = read({"decisions": [said(0, verb, memory)]}, 1, 3)
     assert (found.verb, found.memory) == NEW
-    assert found.reason == f"{verb} of no memory that was shown"
+    assert found.refused == f"{verb} of no memory that was shown"
 
 
 @pytest.mark.parametrize("memory", [(1,), "1", 1, ("1",), (1, 1)], ids=repr)
@@ -150,9 +150,9 @@ def test_two_decisions_about_one_candidate_stand_if_they_agree_and_else_it_is_ad
     assert found == (Verdict(verb="UPDATE", memory=1, reason="a"),)
     for other in (said(0, "UPDATE", (0,)), said(0, "DELETE", (1,)), said(0)):
         (one,) = read({"decisions": [said(0, "UPDATE", (1,)), other]}, 1, 2)
-        assert one == Verdict(reason="two decisions about it")
+        assert one == Verdict(refused="two decisions about it")
         (one,) = read({"decisions": [other, said(0, "UPDATE", (1,))]}, 1, 2)
-        assert one == Verdict(reason="two decisions about it")
+        assert one == Verdict(refused="two decisions about it")
 
 
 def test_a_third_decision_does_not_undo_that_two_contradict() -> None:
@@ -165,7 +165,7 @@ def test_a_third_decision_does_not_undo_that_two_contradict() -> None:
 def test_of_two_that_end_one_memory_the_first_does(verb: str) -> None:
     found = read({"decisions": [said(n, verb, (0,), f"r{n}") for n in range(3)]}, 3, 1)
     assert [(one.verb, one.memory) for one in found] == [(verb, 0), NEW, NEW]
-    assert [one.reason for one in found[1:]] == ["another fact ended it already"] * 2
+    assert [one.refused for one in found[1:]] == ["another fact ended it"] * 2
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_two_that_contradict_each_other_about_one_memory_end_nothing(
         items = [said(n, verb, (0,)) for n, verb in enumerate(pair)]
         found = read({"decisions": [*items, said(2, "UPDATE", (1,))]}, 3, 2)
         assert [(one.verb, one.memory) for one in found] == [NEW, NEW, ("UPDATE", 1)]
-        assert found[0].reason == "contradictory decisions about one memory"
+        assert found[0].refused == "contradictory decisions about one memory"
 
 
 def test_several_may_say_that_one_memory_says_it_already() -> None:

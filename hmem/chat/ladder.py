@@ -71,7 +71,7 @@ class Ladder:
     ) -> None:
         """Prices are per million tokens; without any there is no cost."""
         self._llm = llm
-        self._meter = meter or Meter()
+        self.meter = meter or Meter()
         self._price_in = price_in
         self._price_out = price_out
         endpoint = getattr(llm, "endpoint", None)
@@ -110,7 +110,7 @@ class Ladder:
             e.usage = climb.spent
             raise
         finally:
-            self._meter.note(purpose, climb.spent, failed=failed)
+            self.meter.note(purpose, climb.spent, failed=failed)
 
     def _learn(self, rung: Rung) -> None:
         """Begin with this form from now on, unless that is a stricter one."""
