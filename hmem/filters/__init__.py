@@ -23,7 +23,7 @@ where no key is called `a.b`.
 
 A filter that no row can fit ({"gt": 5, "lt": 3}) is an error. One on a key that no row of
 the user has is none, since what is stored may still come, but it must not go unnoticed:
-see `unknown_keys`.
+see `unknown_keys`. `hmem.filters.rows` filters stored rows: which labels they have.
 """
 
 from hmem.filters.read import (

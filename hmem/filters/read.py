@@ -206,6 +206,10 @@ def _operands(
             raise InputTypeError(f"{where} takes a list, not {type(value).__name__}")
         if not 1 <= len(value) <= MAX_VALUES:
             raise InputError(f"{where} takes 1 to {MAX_VALUES} values")
+        if isinstance(value, (set, frozenset)):
+            value = sorted(
+                value, key=repr
+            )  # a set's own order differs between processes
         return tuple(operand(inner, zone, where) for inner in value)
     made = operand(value, zone, where)
     allowed = _ALLOWED.get(op)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ Check = Callable[[Row], bool]
 ORDERED = ("gt", "gte", "lt", "lte")
 _WHOLE = frozenset({"ne", "nin", "contains", "icontains", "exists"})
 """Operators that ask about a value as it is; the others about one element of a list."""
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None), datetime})
 
 
 def found(row: Row, key: str) -> Any:

@@ -35,26 +35,22 @@ class Operand:
     def equals(self, other: object) -> bool:
         """Whether a scalar of a row is the same."""
         if self.type in ("text", "date"):
-            if not isinstance(other, str):
-                return False
-            if self.type == "text" and other == self.value:
+            if self.type == "text" and isinstance(other, str) and other == self.value:
                 return True
-            return (
-                self.period is not None and period_of(other, self.zone) == self.period
-            )
+            return self.period is not None and _theirs(other, self.zone) == self.period
         return type_of(other) == self.type and other == self.value
 
     def orders(self, op: str, other: object) -> bool:
         """Whether a scalar of a row stands so to it; False where there is no order."""
         if self.type == "number":
             return type_of(other) == "number" and _ORDER[op](other, self.value)
-        if not isinstance(other, str):
-            return False
         if self.period is not None:
-            theirs = period_of(other, self.zone)
+            theirs = _theirs(other, self.zone)
             if theirs is not None:
                 return _BY_PERIOD[op](theirs[0], self.period)
-        return self.type == "text" and _ORDER[op](other, self.value)
+        if self.type != "text" or not isinstance(other, str):
+            return False
+        return _ORDER[op](other, self.value)
 
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
@@ -107,6 +103,13 @@ def operand(value: object, zone: ZoneInfo, name: str) -> Operand:
 
 
 _INF = float("inf")
+
+
+def _theirs(value: object, zone: ZoneInfo) -> Period | None:
+    """What a value of a row stands for where it is a time: a text, or a UTC datetime."""
+    if isinstance(value, str):
+        return period_of(value, zone)
+    return _period(value) if isinstance(value, datetime) else None
 
 
 @lru_cache(maxsize=4096)

@@ -65,12 +65,14 @@ class Facts(Table[MemoryRow]):
     def _replace(self, at: int, row: MemoryRow) -> None:
         before = self.rows[at].superseded_by
         if before is not None and before != row.superseded_by:
-            self.replaced[before].remove(at)  # it was reinstated, or another came between
+            # It was reinstated, or another came between.
+            self.replaced[before].remove(at)
         self.rows[at] = row
         for name, column in self.times.items():
             column.view[at] = _time(row, name)
         self.importance.view[at] = row.importance
         self.verified.view[at] = row.verified
+        self.sieve.changed(at)
         self._link(at, row)
 
     def _link(self, at: int, row: MemoryRow) -> None:

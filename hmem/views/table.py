@@ -1,7 +1,7 @@
 """What turns and facts have in common: rows, their passages, postings and vectors."""
 
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from hmem.protocols import LexicalRows, ScoresAll, VectorIndex
 from hmem.views.grow import Grow
 from hmem.views.lexicon import Lexicon
+from hmem.views.sieve import Sieve
+
+if TYPE_CHECKING:
+    from hmem.filters.rows import RowFilter
 
 
 class Row(Protocol):
@@ -61,6 +65,7 @@ class Table(Generic[R]):
         self.agents, self.sessions = Labels(), Labels()
         self.agent, self.session = Grow(np.int32), Grow(np.int32)
         self.lexicon = Lexicon()
+        self.sieve = Sieve()
         self.index = index
         self.text_bytes = 0
         self.scan = index if isinstance(index, ScoresAll) else None
@@ -102,6 +107,10 @@ class Table(Generic[R]):
         held = (docs < self.docs) & (self.seqs.view[at] == seqs)
         held &= self.doc_row.view[np.minimum(docs, self.docs - 1)] == at
         return np.where(held, docs, -1)
+
+    def fits(self, keep: "RowFilter") -> NDArray[np.bool_]:
+        """(rows,) which rows fit a filter. Not to be written to."""
+        return self.sieve.mask(keep, self.rows)
 
     def append_lexical(self, rows: LexicalRows) -> None:
         """Add the postings of the passages that follow those held."""
@@ -168,7 +177,7 @@ class Table(Generic[R]):
         """Bytes held, texts at one byte a character and 600 a row for its objects."""
         columns = (
             *(self.seqs, self.first_doc, self.doc_row, self.agent, self.session),
-            self.lexicon,
+            *(self.lexicon, self.sieve),
         )
         held = sum(c.nbytes for c in columns) + self.text_bytes + 600 * len(self.rows)
         return held + (self.index.nbytes if self.index is not None else 0)
