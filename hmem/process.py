@@ -130,11 +130,12 @@ class Processor:
         reading = [job for job in claim.jobs if job.extract and job.turns]
         if len(reading) < len(claim.jobs):
             rest = [job for job in claim.jobs if job not in reading]
+            own = _of(rest, passages)
             usage = Usage(
-                embedded_texts=len(work.codes),
+                embedded_texts=sum(n in work.codes for n in own),
                 milliseconds=(time.perf_counter() - began) * 1000,
             )
-            end = _end(work, len(passages), usage)
+            end = _end(work, own, usage)
             ids = None if not reading else tuple(job.id for job in rest)
             puts = self.embedding.puts(passages, work)
             return self._ended(claim, replace(end, jobs=ids), puts)
@@ -221,16 +222,24 @@ class Processor:
         self._blame.ended(first, answered=made.read > 0)
         if made.read:
             self._pause.answered()
+        missing, why = _missing(work, _of(group, passages))
         usage = made.usage + Usage(
-            embedded_texts=len(work.codes),
+            embedded_texts=self._texts(group) - missing,
             milliseconds=(time.perf_counter() - began) * 1000 - made.usage.milliseconds,
         )
         if self._profiles is not None:
             profile, spent = await self._profiles.update(claim.user_id)
             made.ops += [] if profile is None else [profile]
             usage += replace(spent, milliseconds=0.0)
-        missing = _missing(work, len(passages))
-        return self._ended(claim, self._verdict(made, group, usage, missing), made.ops)
+        return self._ended(claim, self._verdict(made, group, usage, why), made.ops)
+
+    def _texts(self, jobs: Sequence[ClaimedJob]) -> int:
+        """How many texts the turns of some jobs are embedded as, now or before."""
+        if self.embedding.embedder is None:
+            return 0
+        zone = self._config.zone
+        turns = (turn for job in jobs for turn in job.turns)
+        return sum(len(turn_texts(turn, zone)) for turn in turns)
 
     def _next_group(self, claim: Claim) -> tuple[list[ClaimedJob], float]:
         """The jobs of the session that is to be read next, and the seconds until then."""
@@ -349,20 +358,29 @@ def _begun(jobs: list[ClaimedJob]) -> list[ClaimedJob]:
     return [job for job in jobs if job.id in notes.jobs]
 
 
-def _missing(work: Work, wanted: int) -> str:
-    """Which of the wanted vectors there are not, "" when there are all."""
-    missing = wanted - len(work.codes)
-    return f"embedding failed for {missing} of {wanted}: {work.why}" if missing else ""
+def _of(jobs: Sequence[ClaimedJob], passages: Sequence[Passage]) -> list[int]:
+    """The positions of the passages that are of these jobs."""
+    seqs = {("turn", turn.seq) for job in jobs for turn in job.turns}
+    seqs |= {("memory", row.seq) for job in jobs for row in job.items}
+    return [n for n, one in enumerate(passages) if (one.kind, one.seq) in seqs]
 
 
-def _end(work: Work, wanted: int, usage: Usage) -> JobEnd:
+def _missing(work: Work, wanted: Sequence[int]) -> tuple[int, str]:
+    """How many of the wanted vectors there are not, and the words for it."""
+    missing = sum(n not in work.codes for n in wanted)
+    if not missing:
+        return 0, ""
+    return missing, f"embedding failed for {missing} of {len(wanted)}: {work.why}"
+
+
+def _end(work: Work, wanted: Sequence[int], usage: Usage) -> JobEnd:
     """How jobs end that were embedded alone."""
-    missing = _missing(work, wanted)
-    if not missing or not wanted:
+    missing, why = _missing(work, wanted)
+    if not missing:
         return JobEnd(status="done", usage=usage)
     return JobEnd(
-        status="partial" if work.codes else "dead",
-        reason=f"{STILL_TRUE}; {missing}",
+        status="partial" if missing < len(wanted) else "dead",
+        reason=f"{STILL_TRUE}; {why}",
         usage=usage,
     )
 

@@ -1,12 +1,16 @@
 """What one job may cost at most: every failure of a model's ends, with a reason, after so
 many requests (see `hmem.process`). Real endpoints; the clock is the test's."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hmem import AsyncMemory, EmbedderError
 from hmem.testing.chat_endpoint import Body, ChatEndpoint
 from hmem.testing.loopback import Answer
+from hmem.testing.yard import ScriptedEmbedder, eventually
 from tests.outage_yard import CountedLLM, Place, busy, endpoint, place, quick, running
 
 __all__ = ["endpoint", "place", "quick", "running"]
@@ -127,3 +131,43 @@ async def test_replies_that_are_always_cut_off_end(
     receipt = await mem.add(["I keep bees " * 200, "and goats"], user_id="u")
     result = await receipt.result(timeout=20)
     assert result.status == "dead"
+
+
+# ------------------------------------------------------------------ what is told of it
+
+
+async def test_turns_that_were_embedded_while_they_waited_are_counted(
+    endpoint: ChatEndpoint, place: Place
+) -> None:
+    llm = CountedLLM("any", base_url=endpoint.url)
+    mem = await place.memory(llm, extract_after_turns=3)
+    for n in range(2):
+        await mem.add(f"I keep bees {n}", user_id="u", session_id="s")
+    await eventually(lambda: place.count("jobs_deferred") > 0)
+    receipt = await mem.add("I keep bees 3", user_id="u", session_id="s")
+    result = await receipt.result(timeout=10)
+    assert (result.status, result.usage.llm_calls) == ("done", 1)
+    assert result.usage.embedded_texts >= 3
+
+
+async def test_a_turn_that_cannot_be_embedded_marks_no_other_session(
+    endpoint: ChatEndpoint, place: Place
+) -> None:
+    async def refuse(texts: Sequence[str]) -> None:
+        if any("poison" in text for text in texts):
+            raise EmbedderError("it chokes", retryable=False)
+
+    llm = CountedLLM("any", base_url=endpoint.url)
+    embedder = ScriptedEmbedder(refuse)
+    async with AsyncMemory(
+        replace(place.config, worker="off", llm=None), embedder=embedder, clock=place.clock
+    ) as front:
+        fine = await front.add("I keep bees", user_id="u", session_id="fine")
+        bad = await front.add("poison", user_id="u", session_id="bad")
+    mem = await place.memory(llm, embedder=ScriptedEmbedder(refuse))
+    results = [
+        await (await mem.receipt(one.id, user_id="u")).result(timeout=10)
+        for one in (fine, bad)
+    ]
+    assert [result.status for result in results] == ["done", "partial"]
+    assert "embedding failed for 1 of 1: it chokes" in (results[1].reason or "")
