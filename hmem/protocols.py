@@ -714,15 +714,22 @@ class TakesCodes(VectorIndex, Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors.
+    """Turns texts into unit vectors."""
 
-    `model` names the space; two embedders of one name give comparable vectors. `window` is
-    the longest text in the embedder's tokens. `dim` may be None until the first call.
-    """
+    @property
+    def model(self) -> str:
+        """Names the space: two embedders of one name give comparable vectors."""
+        ...
 
-    model: str
-    dim: int | None
-    window: int
+    @property
+    def dim(self) -> int | None:
+        """Of the vectors; may be None until the first call."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """The longest text, in the embedder's tokens."""
+        ...
 
     async def embed(
         self, texts: Sequence[str], *, purpose: Literal["passage", "query"] = "passage"

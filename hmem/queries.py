@@ -27,10 +27,6 @@ class RememberedQueries:
         """The other one's; None until its first call."""
         return self._embedder.dim
 
-    @dim.setter
-    def dim(self, value: int | None) -> None:
-        self._embedder.dim = value
-
     async def embed(
         self, texts: Sequence[str], *, purpose: Literal["passage", "query"] = "passage"
     ) -> NDArray[np.float32]:
