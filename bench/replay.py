@@ -222,6 +222,7 @@ def compared(folder: Path) -> dict[str, Any]:
             "files": len(files[1]),
             "bytes": sum(size for size, _ in files[1].values()),
             "differing": sorted(replays),
+            "sha256": sha256(repr(sorted(files[1].items())).encode()).hexdigest(),
         },
         "rounds_and_replay": {
             "tables": len(rows),
