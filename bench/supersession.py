@@ -316,11 +316,12 @@ def _name(new: Row, dialogue: Dialogue) -> str:
 
 
 def lost(played: Played) -> Iterable[str]:
-    """Facts that are in no row and repeat none."""
+    """Facts that are in no row, and whose text is in none, and that repeat none."""
+    texts = {row.record.text for row in played.rows.values()}
     for dialogue in played.dialogues:
         stored = {row.key for row in played.rows.values() if row.dialogue is dialogue}
         for key, fact in dialogue.facts().items():
-            if key not in stored and fact.repeats is None:
+            if key not in stored and fact.text not in texts and fact.repeats is None:
                 yield key
 
 
