@@ -60,6 +60,8 @@ if TYPE_CHECKING:
         Preview,
         SearchResult,
         Skipped,
+        Timeline,
+        TimelineEntry,
         Usage,
     )
     from hmem.scoped import Scoped
@@ -81,7 +83,7 @@ _ERRORS = (
 _RECORDS = (
     *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "JobPage"),
     *("JobRecord", "MemoryRecord", "Page", "Preview", "SearchResult", "Skipped"),
-    "Usage",
+    *("Timeline", "TimelineEntry", "Usage"),
 )
 # Resolved when first used: `import hmem` costs milliseconds and loads neither numpy nor
 # any extra.
@@ -154,6 +156,8 @@ __all__ = [
     "SyncReceipt",
     "SyncScoped",
     "TextTooLongError",
+    "Timeline",
+    "TimelineEntry",
     "TruncatedError",
     "UnknownBackendError",
     "Usage",

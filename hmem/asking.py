@@ -2,9 +2,13 @@
 
 import math
 import operator
-from typing import Any, get_args
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, get_args
 from zoneinfo import ZoneInfo
 
+import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,15 +19,20 @@ from hmem.inputs.scope import scope_of
 from hmem.protocols import Clock, Micros
 from hmem.rank import Ask
 from hmem.records import Kind
-from hmem.text import clean, query_tokens
-from hmem.timeparse import find
+from hmem.text import clean, normalise, query_tokens
 from hmem.times import from_micros, interval, moment, to_micros
+
+if TYPE_CHECKING:
+    from hmem.filters.rows import RowFilter
 
 MAX_QUERY_CHARS = 8_000
 """A longer query is cut here before anything is made of it."""
+MAX_ENTITY_CHARS = 256
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _MOST_TOKENS = 1_000_000
 _TIME_CHARS = 1_000  # read for times: reading more would take milliseconds
+_ENGLISH = ("en",)
+_LOADED: set[str] = set()
 
 
 def read_ask(
@@ -40,42 +49,121 @@ def read_ask(
     """An Ask from what a caller gave. `given` holds the other read options by name."""
     scope = scope_of(user_id=user_id, agent_id=agent_id, session_id=session_id)
     text = read_query(query)
-    zone = config.zone
-    during, category = given["during"], given["category"]
-    stretch = None if during is None else interval(during, zone)
-
-    def late(name: str) -> Micros | None:
-        if given[name] is None:
-            return None
-        return to_micros(moment(given[name], zone, end_of_day=True, name=name))
-
-    given_at = late("asked_at")
+    zone, category = config.zone, given["category"]
+    given_at, as_of = late(given, "asked_at", zone), late(given, "as_of", zone)
     asked_at = to_micros(clock()) if given_at is None else given_at
+    spoken_at = as_of if as_of is not None and given_at is None else asked_at
     return Ask(
         query=text,
         terms=query_tokens(text),
         k=k,
         asked_at=asked_at,
         vector=read_vector(given["vector"]),
-        as_of=late("as_of"),
-        known_at=late("known_at"),
-        during=stretch and (to_micros(stretch[0]), to_micros(stretch[1])),
-        when=read_when(text, asked_at, zone),
+        as_of=as_of,
+        known_at=late(given, "known_at", zone),
+        during=read_during(given["during"], zone),
+        when=read_when(text, spoken_at, zone, config.languages),
         agent_id=scope.agent_id,
         session_id=scope.session_id,
         category=None if category is None else read_category(category, "category"),
         kinds=read_kinds(given["kinds"]),
+        keep=read_filters(given["filters"], zone),
         min_score=read_min_score(given["min_score"]),
         explain=read_flag(given.get("explain", False), "explain"),
     )
 
 
+def read_listing(
+    *,
+    user_id: object,
+    agent_id: object,
+    session_id: object,
+    config: Config,
+    clock: Clock,
+    closed: bool = False,
+    **given: Any,
+) -> Ask:
+    """An Ask that chooses rows and ranks none. `given` holds the options by name."""
+    scope = scope_of(user_id=user_id, agent_id=agent_id, session_id=session_id)
+    zone = config.zone
+    return Ask(
+        query="",
+        terms=np.empty(0, np.uint32),
+        k=0,
+        asked_at=to_micros(clock()),
+        as_of=late(given, "as_of", zone),
+        known_at=late(given, "known_at", zone),
+        during=read_during(given["during"], zone),
+        agent_id=scope.agent_id,
+        session_id=scope.session_id,
+        kinds=read_kinds(given["kind"], "kind"),
+        keep=read_filters(given["filters"], zone),
+        closed=closed,
+    )
+
+
+def late(given: dict[str, Any], name: str, zone: ZoneInfo) -> Micros | None:
+    """A time argument of which a date means its end."""
+    if given[name] is None:
+        return None
+    return to_micros(moment(given[name], zone, end_of_day=True, name=name))
+
+
+def read_during(value: object, zone: ZoneInfo) -> tuple[Micros, Micros] | None:
+    """A stretch of time, half-open."""
+    if value is None:
+        return None
+    start, end = interval(value, zone)
+    return to_micros(start), to_micros(end)
+
+
+def read_filters(value: object, zone: ZoneInfo) -> "RowFilter | None":
+    """Which rows to keep by their labels and metadata: see `hmem.filters`. Loaded at the
+    first use, which takes some 10 ms."""
+    if value is None:
+        return None
+    rows = import_module("hmem.filters.rows")
+    keep: RowFilter | None = rows.read_row_filter(value, zone=zone)
+    return keep
+
+
 def read_when(
-    query: str, asked_at: Micros, zone: ZoneInfo
+    query: str,
+    asked_at: Micros,
+    zone: ZoneInfo,
+    languages: Sequence[str] = _ENGLISH,
 ) -> tuple[tuple[Micros, Micros, float], ...]:
     """The times that a query speaks of, against when it was asked."""
-    found = find(query[:_TIME_CHARS], at=from_micros(asked_at), zone=zone)
+    find = import_module("hmem.timeparse").find
+    at = from_micros(asked_at)
+    found = find(query[:_TIME_CHARS], at=at, zone=zone, languages=languages)
     return tuple((to_micros(w.start), to_micros(w.end), w.confidence) for w in found)
+
+
+async def load_times(languages: Sequence[str] = _ENGLISH) -> tuple[str, ...]:
+    """Load what reads times, off the loop: 50 ms the first time, and up to a second for
+    another language. Returns those languages that cannot be read."""
+    if not _LOADED.issuperset(languages):
+        _LOADED.update(await anyio.to_thread.run_sync(partial(_load, languages)))
+    return tuple(name for name in languages if name not in _LOADED)
+
+
+def _load(languages: Sequence[str]) -> tuple[str, ...]:
+    able: tuple[str, ...] = import_module("hmem.timeparse").prepare(languages)
+    return able
+
+
+def read_entity(value: object) -> str | None:
+    """A name, normalised as names are stored: case, accents and a leading @ do not
+    count."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InputTypeError(f"entity must be a str, not {type(value).__name__}")
+    name = normalise(clean(value[: 2 * MAX_ENTITY_CHARS])).lstrip("@").strip()
+    if not name or len(name) > MAX_ENTITY_CHARS:
+        raise InputError(f"entity must be a name of 1 to {MAX_ENTITY_CHARS} characters")
+    return name
 
 
 def read_flag(value: object, name: str) -> bool:
@@ -132,7 +220,7 @@ def read_vector(value: object) -> NDArray[np.float32] | None:
     return (vector / largest).astype(np.float32)
 
 
-def read_kinds(value: object) -> frozenset[Kind]:
+def read_kinds(value: object, name: str = "kinds") -> frozenset[Kind]:
     """Which kinds of rows to find: None is all of them; one name or several."""
     if value is None:
         return frozenset(KINDS)
@@ -140,11 +228,11 @@ def read_kinds(value: object) -> frozenset[Kind]:
         names = [value] if isinstance(value, str) else list(value)  # type: ignore[call-overload]
     except TypeError as e:
         kind = type(value).__name__
-        raise InputTypeError(f"kinds must be names, not {kind}") from e
+        raise InputTypeError(f"{name} must be names, not {kind}") from e
     known = [name for name in names if isinstance(name, str) and name in KINDS]
     wanted = frozenset(kind for kind in KINDS if kind in known)
     if not wanted or len(known) != len(names):
-        raise InputError(f"kinds must be among {', '.join(KINDS)}")
+        raise InputError(f"{name} must be among {', '.join(KINDS)}")
     return wanted
 
 

@@ -1,6 +1,7 @@
 """One frozen Config. `Config.from_env()` is the only place that reads the environment."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,6 +20,7 @@ MAX_INSTRUCTIONS = 4_000
 """Characters of `Config.instructions`, some 1,000 tokens."""
 MAX_CATEGORIES = 32
 MAX_CATEGORY_CHARS = 64
+_LANGUAGE = re.compile("[a-z]{2,3}", re.ASCII).fullmatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ class Config:
 
     # reading
     timezone: str = "UTC"
+    languages: tuple[str, ...] = ("en",)
     query_embed_timeout: float = 1.0
     context_tokens: int = 1_000
     max_k: int = 1_000
@@ -110,6 +113,7 @@ class Config:
         """What is neither a number nor a choice."""
         _check_instructions(self.instructions)
         _check_categories(self.categories)
+        _check_languages(self.languages)
         if not str(self.path).strip() or "\0" in str(self.path):
             raise ConfigError(f"{_named('path')} must name a folder")
         try:
@@ -131,7 +135,7 @@ class Config:
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Config":
         """Read HMEM_PATH, HMEM_BASE_URL, HMEM_API_KEY, HMEM_LLM, HMEM_EMBED, ...
 
-        Lists (HMEM_CATEGORIES) are separated by commas.
+        Lists (HMEM_CATEGORIES, HMEM_LANGUAGES) are separated by commas.
 
         Every field but `on_event` has a variable: HMEM_ and its name in capitals. An empty
         variable counts as unset. Raises ConfigError naming the variable.
@@ -202,6 +206,16 @@ def _check_categories(names: object) -> None:
         raise ConfigError(f"{where} must be names of {limit}")
     if len({" ".join(n.casefold().split()) for n in names}) < len(names):
         raise ConfigError(f"{where} holds a name twice")
+
+
+def _check_languages(codes: object) -> None:
+    where = _named("languages")
+    if not isinstance(codes, tuple) or not codes:
+        raise ConfigError(f"{where} must be a tuple of codes such as 'en'")
+    if not all(isinstance(code, str) and _LANGUAGE(code) for code in codes):
+        raise ConfigError(f"{where} must be codes of two or three letters")
+    if len(set(codes)) < len(codes):
+        raise ConfigError(f"{where} holds a code twice")
 
 
 def _named(name: str) -> str:

@@ -13,6 +13,7 @@ store_recovered
 worker_error      error            a failure that nothing foresaw
 other_embedding_space              this process works on no jobs
 search_degraded   reasons
+listing_degraded  reasons
 user_erased       rows
 """
 

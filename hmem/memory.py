@@ -6,12 +6,12 @@ from hmem.config import Config
 from hmem.inputs.deadline import deadline
 from hmem.inputs.scope import read_id, scope_of
 from hmem.protocols import LLM, Clock, Embedder, Priority, Reranker, Store
-from hmem.reading import Reading, Time
+from hmem.reading import Reading
 from hmem.receipts import Receipt
 from hmem.records import Erased, MemoryRecord, Preview
 from hmem.saying import read_call
 from hmem.scoped import Scoped
-from hmem.times import utc_now
+from hmem.times import Time, utc_now
 
 _LATE = "the timeout ran out before the model had answered"
 

@@ -11,7 +11,7 @@ from typing import get_args
 
 from hmem.asking import KINDS
 from hmem.errors import InputError, InputTypeError
-from hmem.protocols import JobEntry, JobPlace, MemoryRow, Store, TurnRow
+from hmem.protocols import JobEntry, JobPlace, MemoryRow, Micros, Store, TurnRow
 from hmem.records import (
     Episode,
     JobPage,
@@ -43,15 +43,15 @@ def read_kind(value: object) -> Kind | None:
 
 def write_cursor(user_id: str, asked: Kind | None, kind: Kind, after: int) -> str:
     """Where the next page begins. Good for this user and this `kind=` alone."""
-    return _signed(_of(user_id, asked), f"{KINDS.index(kind)}{after}".encode())
+    return sign_cursor(_of(user_id, asked), f"{KINDS.index(kind)}{after}".encode())
 
 
 def read_cursor(cursor: object, user_id: str, asked: Kind | None) -> tuple[Kind, int]:
     """The inverse. Raises InputError for a cursor that was not handed out for this."""
-    body = _body(cursor, _of(user_id, asked))
+    body = open_cursor(cursor, _of(user_id, asked))
     kind, after = body[:1], body[1:]
     if kind not in (b"0", b"1") or not after.isdigit() or len(after) > _MOST_DIGITS:
-        raise _bad_cursor()
+        raise bad_cursor()
     return KINDS[int(kind)], int(after)
 
 
@@ -63,8 +63,9 @@ async def read_page(
     kind: Kind | None,
     limit: int,
     cursor: object,
+    now: Micros,
 ) -> Page:
-    """One page of open memories and of turns."""
+    """One page of memories that are open at a moment, and of turns."""
     at, after = (
         (kind or KINDS[0], 0) if cursor is None else read_cursor(cursor, user_id, kind)
     )
@@ -74,15 +75,23 @@ async def read_page(
         # One row more than asked for says whether there is a next page.
         rows = await store.page(user_id, at, after=after, limit=limit - len(found) + 1)
         taken = rows[: limit - len(found)]
-        found += taken
+        found += [row for row in taken if isinstance(row, TurnRow) or _lives(row, now)]
         after = taken[-1].seq if taken else after
         if len(taken) < len(rows):
+            if len(found) < limit:
+                continue  # some had expired
             where = write_cursor(user_id, kind, at, after)
             break
         if kind is not None or at == KINDS[-1]:
             break
         at, after = KINDS[KINDS.index(at) + 1], 0
     return Page(rows=await _records(user_id, found, pending), cursor=where)
+
+
+def _lives(row: MemoryRow, now: Micros) -> bool:
+    """Whether a fact that is not closed is still to be shown."""
+    expired = row.expires_at is not None and row.expires_at <= now
+    return row.forgotten_at is None and not expired
 
 
 async def _records(
@@ -119,12 +128,12 @@ async def read_jobs(
 ) -> JobPage:
     """One page of jobs of all users."""
     scope = b"jobs\0" + ",".join(statuses).encode()
-    after = None if cursor is None else _place(_body(cursor, scope))
+    after = None if cursor is None else _place(open_cursor(cursor, scope))
     # One more than asked for says whether there is a next page.
     found = await store.jobs(statuses=statuses, limit=limit + 1, after=after)
     page, where = found[:limit], None
     if len(found) > limit:
-        where = _signed(scope, json.dumps(page[-1].place).encode())
+        where = sign_cursor(scope, json.dumps(page[-1].place).encode())
     return JobPage(jobs=tuple(map(_job, page)), cursor=where)
 
 
@@ -135,9 +144,9 @@ def _place(body: bytes) -> JobPlace:
         sound = {type(created_at), type(seq)} == {int}
         sound = sound and max(abs(created_at), abs(seq)) < 2**63
     except (ValueError, TypeError, AttributeError, RecursionError) as e:
-        raise _bad_cursor() from e
+        raise bad_cursor() from e
     if not sound:
-        raise _bad_cursor()
+        raise bad_cursor()
     return JobPlace(created_at, user_id, seq)
 
 
@@ -162,21 +171,22 @@ def _of(user_id: str, asked: Kind | None) -> bytes:
     return f"{asked or '*'}\0{user_id}".encode()
 
 
-def _signed(scope: bytes, body: bytes) -> str:
+def sign_cursor(scope: bytes, body: bytes) -> str:
+    """Where a next page begins, good for `scope` alone: the verb, the user, what is asked."""
     return base64.urlsafe_b64encode(_sign(scope, body) + body).decode()
 
 
-def _body(cursor: object, scope: bytes) -> bytes:
-    """What `_signed` signed. Raises InputError for another scope's cursor."""
+def open_cursor(cursor: object, scope: bytes) -> bytes:
+    """What `sign_cursor` signed. Raises InputError for another scope's cursor."""
     if not isinstance(cursor, str):
         raise InputTypeError(f"cursor must be a str, not {type(cursor).__name__}")
     try:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error, ValueError) as e:
-        raise _bad_cursor() from e
+        raise bad_cursor() from e
     sign, body = raw[:_SIGN], raw[_SIGN:]
     if sign != _sign(scope, body) or len(body) < 2:
-        raise _bad_cursor()
+        raise bad_cursor()
     return body
 
 
@@ -186,5 +196,6 @@ def _sign(scope: bytes, body: bytes) -> bytes:
     ).digest()
 
 
-def _bad_cursor() -> InputError:
+def bad_cursor() -> InputError:
+    """What a cursor raises that was not handed out for this."""
     return InputError("cursor was not handed out for this question; start without one")

@@ -4,10 +4,12 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 import anyio
 import anyio.to_thread
 
+from hmem.asking import load_times
 from hmem.backends import make_embedder, make_llm, make_store
 from hmem.breaker import Pause
 from hmem.budget import warm
@@ -19,6 +21,7 @@ from hmem.errors import (
     ConfigError,
     EmbeddingSpaceError,
     LLMError,
+    MissingExtraError,
     UnknownBackendError,
 )
 from hmem.events import Events
@@ -70,6 +73,7 @@ class Parts:
         raises, ConfigErrors, and EmbeddingSpaceError unless `allow_degraded`."""
         check_names(config)
         check_mode(config, has_llm=llm is not None or config.llm is not None)
+        await check_languages(config)
         store = make_store(config) if store is None else store
         await store.open()
         parts = cls(store, embedder, None, llm=llm)
@@ -200,6 +204,20 @@ def check_names(config: Config) -> None:
         index(config.vectors, 8)
     except UnknownBackendError as e:
         raise UnknownBackendError(f"Config.vectors (HMEM_VECTORS): {e}") from e
+
+
+async def check_languages(config: Config) -> None:
+    """Load what reads times in other languages than English, so that no question waits for
+    it. Raises MissingExtraError without the extra, ConfigError for a language that it does
+    not know."""
+    if config.languages == ("en",):
+        return
+    unread = await load_times(config.languages)
+    if not unread:
+        return
+    if find_spec("dateparser") is None:
+        raise MissingExtraError("Config.languages (HMEM_LANGUAGES)", "time")
+    raise ConfigError(f"Config.languages (HMEM_LANGUAGES) cannot read {unread[0]}")
 
 
 def check_space(space: Space | None, embedder: Embedder | None) -> None:

@@ -1,15 +1,14 @@
 """The face's reading verbs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from typing import Any
 
 import anyio.to_thread
 
-from hmem.asking import read_ask, read_count, read_max_tokens
+from hmem.asking import load_times, read_ask, read_count, read_max_tokens
 from hmem.inputs.deadline import deadline, read_timeout
 from hmem.inputs.scope import read_id
-from hmem.paging import MAX_LIMIT, read_kind, read_page
 from hmem.protocols import MemoryRow
 from hmem.rank import Ask
 from hmem.records import (
@@ -19,19 +18,17 @@ from hmem.records import (
     HistoryEvent,
     Kind,
     MemoryRecord,
-    Page,
     SearchResult,
 )
-from hmem.running.opening import Opening
+from hmem.running.listing import Listing
+from hmem.times import During, Time
 from hmem.views import episode_record, memory_record
 
-Time = datetime | date | str
-During = str | date | tuple[Time, Time]
 _LATE = "the timeout ran out before the answer was there"
 _LEAST_HITS, _TOKENS_PER_HIT = 64, 8
 
 
-class Reading(Opening):
+class Reading(Listing):
     """What can be asked of an open memory. Nothing here writes."""
 
     async def search(
@@ -44,6 +41,7 @@ class Reading(Opening):
         agent_id: object = None,
         session_id: object = None,
         category: Category | None = None,
+        filters: Mapping[str, Any] | None = None,
         asked_at: Time | None = None,
         as_of: Time | None = None,
         known_at: Time | None = None,
@@ -56,14 +54,16 @@ class Reading(Opening):
         """The `k` best memories and turns (capped at `Config.max_k`; 0 finds nothing).
 
         `vector` is the query's, for callers with their own. `agent_id`, `session_id`,
-        `category` and `kinds` ("memory", "turn") filter, `during` by when it happened.
+        `category` and `kinds` ("memory", "turn") filter, `during` by when it happened,
+        `filters` by labels and metadata: see `hmem.filters` and `hmem.filters.rows`.
         `asked_at` is the moment of the question (default: now), `as_of` shows what was
         believed at an observed time, `known_at` what the database held at a wall time; a
-        date means its end. `min_score` is on the scale of `Hit.score`, 0..1. `explain`
+        date means its end. "Last week" in the question is against `asked_at`, else `as_of`. `min_score` is on the scale of `Hit.score`, 0..1. `explain`
         fills `Hit.explain`. An embedder that is missing or slow only degrades the result,
         which says so; `timeout` raises DeadlineError.
         """
         await self._enter()
+        await load_times(self.config.languages)
         ask = read_ask(
             query,
             user_id=user_id,
@@ -74,6 +74,7 @@ class Reading(Opening):
             clock=self._clock,
             vector=vector,
             category=category,
+            filters=filters,
             asked_at=asked_at,
             as_of=as_of,
             known_at=known_at,
@@ -94,6 +95,7 @@ class Reading(Opening):
         agent_id: object = None,
         session_id: object = None,
         category: Category | None = None,
+        filters: Mapping[str, Any] | None = None,
         asked_at: Time | None = None,
         as_of: Time | None = None,
         known_at: Time | None = None,
@@ -106,6 +108,7 @@ class Reading(Opening):
         `Config.context_tokens`): `search` with enough hits to fill it, rendered."""
         cap = read_max_tokens(max_tokens, self.config)
         await self._enter()
+        await load_times(self.config.languages)
         ask = read_ask(
             query,
             user_id=user_id,
@@ -116,6 +119,7 @@ class Reading(Opening):
             clock=self._clock,
             vector=vector,
             category=category,
+            filters=filters,
             asked_at=asked_at,
             as_of=as_of,
             known_at=known_at,
@@ -125,7 +129,8 @@ class Reading(Opening):
         )
         result = await self._search(ask, user_id, timeout)
         # Counting a line's tokens costs 20-100 us the first time: not on the loop.
-        return await anyio.to_thread.run_sync(lambda: result.block(max_tokens=cap))
+        block = await anyio.to_thread.run_sync(lambda: result.block(max_tokens=cap))
+        return replace(block, degraded=result.degraded) if result.degraded else block
 
     async def get(self, id: str, *, user_id: object) -> MemoryRecord | Episode | None:
         """A memory (closed ones too) or a turn by its id; None for an unknown id and for
@@ -140,33 +145,6 @@ class Reading(Opening):
                 return memory_record(user, row)
             pending = row.job in await rooms.pending(user)
             return episode_record(user, row, pending=pending)
-
-    async def get_all(
-        self,
-        *,
-        user_id: object,
-        limit: int = 100,
-        cursor: str | None = None,
-        kind: Kind | None = None,
-    ) -> Page:
-        """A page of open memories, then turns, in the order they were stored.
-
-        `limit` is at least 1 and capped at 1,000. The page's `cursor` fetches the next
-        one, for the same user and `kind`; a cursor that was tampered with, or another
-        user's, raises InputError.
-        """
-        user, one = read_id(user_id, "user_id"), read_kind(kind)
-        limit = read_count(limit, "limit", least=1, most=MAX_LIMIT)
-        with self._life.call():
-            rooms = self._rooms
-            return await read_page(
-                rooms.parts.store,
-                user,
-                lambda: rooms.pending(user),
-                kind=one,
-                limit=limit,
-                cursor=cursor,
-            )
 
     async def history(self, id: str, *, user_id: object) -> list[HistoryEvent]:
         """What happened to a memory, to those it replaced and to those that replaced it,
@@ -189,5 +167,6 @@ class Reading(Opening):
         degraded = (*rooms.parts.degraded, *result.degraded)
         if not degraded:
             return result
-        rooms.events("search_degraded", reasons=degraded)
+        reasons = tuple(dict.fromkeys(why.partition(":")[0] for why in degraded))
+        rooms.events("search_degraded", reasons=reasons)
         return replace(result, degraded=degraded)

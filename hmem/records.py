@@ -116,7 +116,8 @@ class Block:
     """A prompt block under a hard cap. `text == stable + dynamic`.
 
     `tokens` is an upper bound that holds for cl100k and o200k. `citations` maps the short
-    id printed in a line to the public id of what it shows.
+    id printed in a line to the public id of what it shows. `degraded` is the search's, in
+    a block of `context`.
     """
 
     text: str
@@ -124,6 +125,7 @@ class Block:
     dynamic: str
     citations: Mapping[str, str]
     tokens: int
+    degraded: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return self.text
@@ -135,6 +137,8 @@ class SearchResult:
 
     `pending` counts the user's accepted turns that are not processed yet; `degraded` names
     what was missing (`"embedder_timeout"`, `"lexical_only"`, ...), empty when nothing was.
+    `"unknown_filter_key:<key>"` is a key of the filters that is no label and that none of
+    the user's rows has.
     """
 
     hits: tuple[Hit, ...]
@@ -235,12 +239,49 @@ class AddResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Some rows, and the `cursor` that fetches the next ones (None: that was all)."""
+    """Some rows, and the `cursor` that fetches the next ones (None: that was all).
+    `degraded` names unknown keys of the filters, as a SearchResult's."""
 
     rows: tuple[MemoryRecord | Episode, ...]
     cursor: str | None = None
+    degraded: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[MemoryRecord | Episode]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """Something in time. `at` is when it happened: of a turn when it was said, of a memory
+    when its event began, else since when it was believed.
+
+    A memory that is believed no more ended at `until`, and `replaced_by` is what took its
+    place, if anything did; both as of the times that were asked about. `record` is the
+    row as it is stored today.
+    """
+
+    id: str
+    kind: Kind
+    text: str
+    at: datetime
+    until: datetime | None = None
+    replaced_by: MemoryRecord | None = None
+    record: MemoryRecord | Episode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Some entries, the oldest first, and the `cursor` that fetches the next ones (None:
+    that was all). `degraded` names unknown keys of the filters, as a SearchResult's."""
+
+    rows: tuple[TimelineEntry, ...]
+    cursor: str | None = None
+    degraded: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[TimelineEntry]:
         return iter(self.rows)
 
     def __len__(self) -> int:

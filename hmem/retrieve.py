@@ -3,17 +3,18 @@
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
 import anyio
 import numpy as np
+from numpy.typing import NDArray
 
 from hmem.config import Config
 from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
-from hmem.rank import Ask, Found, rank
+from hmem.rank import Ask, Found, past_mask, rank
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
 from hmem.render import Line, event_words, gist, pack_under, wider
 from hmem.scoring import Floats, Weights, spread
@@ -23,7 +24,13 @@ from hmem.vectors import index
 from hmem.vectors.units import unit_query
 from hmem.views import View, ViewCache
 
+if TYPE_CHECKING:
+    from hmem.filters.rows import RowFilter
+
 log = logging.getLogger("hmem.retrieve")
+
+FILTERED = 10
+"""What a filter takes for a row, as a multiple of a search: 2 to 4 microseconds."""
 
 
 class Lacking(NamedTuple):
@@ -41,6 +48,7 @@ class _Read(NamedTuple):
     passages: tuple[tuple[tuple[int, ...], int], ...]
     pending: int
     lacking: Lacking
+    unknown: tuple[str, ...] = ()
 
 
 class Retriever:
@@ -84,13 +92,15 @@ class Retriever:
         query, degraded = await self._query_vector(ask, embed_timeout)
         weights = self.weights
         look = _Look(ask, query, weights)
-        read = await self.views.read(user_id, look) if ask.k else None
+        weight = FILTERED if ask.keep else 1
+        read = await self.views.read(user_id, look, weight=weight) if ask.k else None
         hits = read.hits if read else ()
         if read and read.lacking.passages:
             if query is not None:
                 degraded += ("not_all_embedded",)
             if query is not None or self.views.space is None:
                 self._on_lacking(user_id, read.lacking)
+        degraded += read.unknown if read else ()
 
         head = await self._profile(user_id, ask)
 
@@ -112,11 +122,12 @@ class Retriever:
 
     async def _profile(self, user_id: str, ask: Ask) -> str:
         """The user's profile, "" where none is kept. It is of today: a question about what
-        was known at another time does not get it."""
+        was known at another time does not get it, nor one that filters: it is of all."""
         if (
             not self._config.profile
             or ask.as_of is not None
             or ask.known_at is not None
+            or ask.keep is not None
         ):
             return ""
         profile = await self._store.profile(user_id)
@@ -161,10 +172,16 @@ class _Look:
         pending = 0
         if view.pending:
             pending = int(np.isin(view.turns.job.view, list(view.pending)).sum())
-        explain = self._ask.explain
-        hits = tuple(_hit(view, f, f.parts if explain else EMPTY) for f in found)
+        hits = self._hits(view, found)
         passages = tuple(view.table(f.kind).passage(f.doc) for f in found)
-        return _Read(hits, passages, pending, lacking(view))
+        unknown = unknown_keys(view, self._ask.keep)
+        return _Read(hits, passages, pending, lacking(view), unknown)
+
+    def _hits(self, view: View, found: list[Found]) -> tuple[Hit, ...]:
+        explain, past = self._ask.explain, None
+        if view.facts.replaced:
+            past = past_mask(view.facts, self._ask)
+        return tuple(_hit(view, f, f.parts if explain else EMPTY, past) for f in found)
 
 
 def lacking(view: View) -> Lacking:
@@ -173,7 +190,20 @@ def lacking(view: View) -> Lacking:
     return Lacking(view.mark.incarnation if view.mark else 0, docs)
 
 
-def _hit(view: View, found: Found, explain: Mapping[str, float]) -> Hit:
+def unknown_keys(view: View, keep: "RowFilter | None") -> tuple[str, ...]:
+    """What a result says of a filter's keys that none of a user's rows has."""
+    if keep is None:
+        return ()
+    keys = view.facts.lacking(keep) & view.turns.lacking(keep)
+    return tuple(f"unknown_filter_key:{key}" for key in sorted(keys))
+
+
+def _hit(
+    view: View,
+    found: Found,
+    explain: Mapping[str, float],
+    past: NDArray[np.bool_] | None,
+) -> Hit:
     record = view.record(found.kind, found.at)
     start, end = view.table(found.kind).span(found.doc)
     text = record.text if end - start == len(record.text) else record.text[start:end]
@@ -202,15 +232,14 @@ def _hit(view: View, found: Found, explain: Mapping[str, float]) -> Hit:
         session_id=record.session_id,
         explain=explain,
         source_ids=record.source_ids,
-        replaced=tuple(_older(view, found.at)),
+        replaced=() if past is None else tuple(_older(view, found.at, past)),
         memory=record,
     )
 
 
-def _older(view: View, at: int) -> list[MemoryRecord]:
-    if not view.facts.replaced:
-        return []
-    older = [view.record("memory", n) for n in view.facts.chain(at)]
+def _older(view: View, at: int, past: NDArray[np.bool_]) -> list[MemoryRecord]:
+    """What a fact replaced, as far as the question may see it."""
+    older = [view.record("memory", n) for n in view.facts.chain(at) if past[n]]
     return [m for m in older if isinstance(m, MemoryRecord)]
 
 

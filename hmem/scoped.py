@@ -1,8 +1,7 @@
 """The verbs of an AsyncMemory with the scope bound: each one line."""
 
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hmem.inputs.scope import Scope
 from hmem.protocols import Priority
@@ -18,20 +17,19 @@ from hmem.records import (
     Page,
     Preview,
     SearchResult,
+    Timeline,
 )
+from hmem.times import During, Time
 
 if TYPE_CHECKING:
     from hmem.memory import AsyncMemory
-
-Time = datetime | date | str
-During = str | date | tuple[Time, Time]
 
 
 class Scoped:
     """One user (and agent, and session) of an AsyncMemory. See there for each verb.
 
-    The labels are stored by `add` and filter in `search` and `context`; what goes by id
-    or lists is the user's as a whole.
+    The labels are stored by `add` and filter in what searches, lists and counts; what
+    goes by id is the user's as a whole.
     """
 
     def __init__(self, memory: "AsyncMemory", scope: Scope) -> None:
@@ -89,6 +87,7 @@ class Scoped:
         k: int = 10,
         vector: Sequence[float] | None = None,
         category: Category | None = None,
+        filters: Mapping[str, Any] | None = None,
         asked_at: Time | None = None,
         as_of: Time | None = None,
         known_at: Time | None = None,
@@ -107,6 +106,7 @@ class Scoped:
             agent_id=self.scope.agent_id,
             session_id=self.scope.session_id,
             category=category,
+            filters=filters,
             asked_at=asked_at,
             as_of=as_of,
             known_at=known_at,
@@ -124,6 +124,7 @@ class Scoped:
         max_tokens: int | None = None,
         vector: Sequence[float] | None = None,
         category: Category | None = None,
+        filters: Mapping[str, Any] | None = None,
         asked_at: Time | None = None,
         as_of: Time | None = None,
         known_at: Time | None = None,
@@ -141,6 +142,7 @@ class Scoped:
             agent_id=self.scope.agent_id,
             session_id=self.scope.session_id,
             category=category,
+            filters=filters,
             asked_at=asked_at,
             as_of=as_of,
             known_at=known_at,
@@ -155,11 +157,80 @@ class Scoped:
         return await self._memory.get(id, user_id=self.scope.user_id)
 
     async def get_all(
-        self, *, limit: int = 100, cursor: str | None = None, kind: Kind | None = None
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        kind: Kind | None = None,
+        entity: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
     ) -> Page:
         """See `AsyncMemory.get_all`."""
         return await self._memory.get_all(
-            user_id=self.scope.user_id, limit=limit, cursor=cursor, kind=kind
+            user_id=self.scope.user_id,
+            limit=limit,
+            cursor=cursor,
+            kind=kind,
+            entity=entity,
+            filters=filters,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+        )
+
+    async def timeline(
+        self,
+        *,
+        entity: str | None = None,
+        kind: Kind | None = None,
+        filters: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Timeline:
+        """See `AsyncMemory.timeline`."""
+        return await self._memory.timeline(
+            user_id=self.scope.user_id,
+            kind=kind,
+            entity=entity,
+            filters=filters,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    async def count(
+        self,
+        *,
+        kind: Kind | None = None,
+        entity: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+    ) -> int:
+        """See `AsyncMemory.count`."""
+        return await self._memory.count(
+            user_id=self.scope.user_id,
+            kind=kind,
+            entity=entity,
+            filters=filters,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
         )
 
     async def update(

@@ -15,6 +15,10 @@ from zoneinfo import ZoneInfo
 from hmem.errors import BadTimeError, InputTypeError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Time = datetime | date | str
+"""A time argument."""
+During = str | date | tuple[Time, Time]
+"""A stretch of time as an argument: a date, or a pair (start, end)."""
 _MICRO = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", re.ASCII)

@@ -46,8 +46,8 @@ def test_help_names_the_commands() -> None:
     assert result.exit_code == 0
     names = re.findall(r"^  (\w+) ", result.output.split("Commands:")[1], flags=re.M)
     assert names == [
-        *("demo", "add", "search", "context", "list", "get", "history", "delete"),
-        *("stats", "jobs", "doctor", "worker", "models"),
+        *("demo", "add", "search", "context", "list", "timeline", "count", "get"),
+        *("history", "delete", "stats", "jobs", "doctor", "worker", "models"),
     ]
 
 

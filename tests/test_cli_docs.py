@@ -47,6 +47,8 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         "search": ("search", "bees", "-u", "ana"),
         "context": ("context", "bees", "-u", "ana"),
         "list": ("list", "-u", "ana"),
+        "timeline": ("timeline", "-u", "ana"),
+        "count": ("count", "-u", "ana"),
         "get": ("get", fact, "-u", "ana"),
         "history": ("history", fact, "-u", "ana"),
         "stats": ("stats",),

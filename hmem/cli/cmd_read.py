@@ -1,22 +1,23 @@
-"""`hmem search | context | list | get | history`: what is stored, read and never changed."""
+"""`hmem search | context | get | history`: what is stored, read and never changed."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hmem.cli import options
 from hmem.cli.failing import Failed
 from hmem.cli.opening import looking
-from hmem.cli.printing import print_event, print_json, print_row, visible
-
-if TYPE_CHECKING:
-    from hmem import Memory
+from hmem.cli.printing import (
+    print_event,
+    print_json,
+    print_notes,
+    print_row,
+    visible,
+)
 
 _UNKNOWN = "no memory or turn of this user has that id"
-MOST = 1_000
-"""Rows in a page."""
 
 
 @click.command()
@@ -43,8 +44,7 @@ def search(
         return
     for hit in found:
         print_row(hit, zone)
-    for note in found.degraded:
-        click.echo(f"degraded: {note}", err=True)
+    print_notes(found.degraded)
     if found.pending:
         click.echo(f"{found.pending} turns wait to be worked on", err=True)
     if not found.hits:
@@ -77,41 +77,9 @@ def context(
     if as_json:
         print_json(block)
         return
+    print_notes(block.degraded)
     shown = visible(block.text) if sys.stdout.isatty() else block.text
     click.echo(shown, nl=not shown.endswith("\n"))
-
-
-@click.command("list")
-@options.user
-@click.option("--kind", type=click.Choice(["memory", "turn"]), help="Only these.")
-@click.option(
-    "-n", "--limit", default=100, show_default=True, help="How many, to 1,000."
-)
-@click.option("--cursor", metavar="TEXT", help="Go on where an earlier list ended.")
-@click.option("--all", "everything", is_flag=True, help="List all there is.")
-@options.path
-@options.json
-def list_rows(
-    *, path: Path | None, limit: int, everything: bool, as_json: bool, **asked: Any
-) -> None:
-    """List what is stored of a user.
-
-    Open memories first, then turns, in the order they were stored.
-    """
-    limit = MOST if everything else limit
-    with looking(path) as mem:
-        if as_json:
-            print_json(_page(mem, limit, asked, everything=everything))
-            return
-        while True:
-            page = mem.get_all(limit=limit, **asked)
-            for row in page:
-                print_row(row, mem.config.zone)
-            if not everything or page.cursor is None:
-                break
-            asked["cursor"] = page.cursor
-    if page.cursor is not None:
-        click.echo(f"there are more: --cursor {page.cursor}", err=True)
 
 
 @click.command()
@@ -157,17 +125,5 @@ def history(*, row_id: str, user_id: str, path: Path | None, as_json: bool) -> N
 
 def _read(asked: dict[str, Any]) -> dict[str, Any]:
     """The options of `options.question` as the verbs take them."""
-    kind, during = asked.pop("kind"), asked.pop("during")
-    return {**asked, "kinds": kind, "during": options.stretch(during)}
-
-
-def _page(
-    mem: "Memory", limit: int, asked: dict[str, Any], *, everything: bool
-) -> dict[str, Any]:
-    """A page, or all of them in one."""
-    page = mem.get_all(limit=limit, **asked)
-    rows = list(page)
-    while everything and page.cursor is not None:
-        page = mem.get_all(limit=limit, **{**asked, "cursor": page.cursor})
-        rows += page
-    return {"rows": rows, "cursor": page.cursor}
+    kind = asked.pop("kind")
+    return {**asked, "kinds": kind}

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import json as json_text
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -39,31 +40,85 @@ def labels(function: F) -> F:
     return agent(session(function))
 
 
-def question(function: F) -> F:
-    """What narrows a search, and the times it is about."""
-    options = (
-        click.option("--as-of", metavar="TIME", help="What was believed then."),
-        click.option("--known-at", metavar="TIME", help="What was stored by then."),
-        click.option(
-            "--during", metavar="DATE", help="When it happened: DATE or START..END."
-        ),
-        click.option(
-            "--asked-at", metavar="TIME", help="When it is asked (default: now)."
-        ),
-        click.option(
-            "--kind", type=click.Choice(["memory", "turn"]), help="Only these."
-        ),
-        click.option("--category", metavar="NAME", help="Only memories of this kind."),
-        click.option("--min-score", type=float, help="A least score, 0 to 1."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return labels(function)
-
-
-def stretch(during: str | None) -> str | tuple[str, str] | None:
-    """What `--during` was given, as `search(during=)` takes it."""
+def stretch(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001
+    during: str | None,
+) -> str | tuple[str, str] | None:
+    """A callback for `--during`: what `search(during=)` takes."""
     if during is None or ".." not in during:
         return during
     start, _, end = during.partition("..")
     return start, end
+
+
+def filter_of(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001
+    text: str | None,
+) -> Any:
+    """A callback for `--filter`: what `search(filters=)` takes."""
+    if text is None:
+        return None
+    try:
+        return json_text.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise Misused('--filter must be JSON, such as {"city": "Ghent"}') from e
+
+
+_WHICH = (
+    click.option("--as-of", metavar="TIME", help="What was believed then."),
+    click.option("--known-at", metavar="TIME", help="What was stored by then."),
+    click.option(
+        "--during",
+        metavar="DATE",
+        callback=stretch,
+        help="When it happened: DATE or START..END.",
+    ),
+    click.option("--kind", type=click.Choice(["memory", "turn"]), help="Only these."),
+    click.option(
+        "--filter",
+        "filters",
+        metavar="JSON",
+        callback=filter_of,
+        help="Labels and metadata, as in docs/filters.md.",
+    ),
+)
+_ASKED = (
+    click.option("--asked-at", metavar="TIME", help="When it is asked (default: now)."),
+    click.option("--category", metavar="NAME", help="Only memories of this kind."),
+    click.option("--min-score", type=float, help="A least score, 0 to 1."),
+)
+_NAMED = (
+    click.option(
+        "--entity", metavar="NAME", callback=words, help="Only what names it."
+    ),
+)
+_PAGED = (
+    click.option(
+        "-n", "--limit", default=100, show_default=True, help="How many, to 1,000."
+    ),
+    click.option("--cursor", metavar="TEXT", help="Go on where an earlier list ended."),
+    click.option("--all", "everything", is_flag=True, help="List all there is."),
+)
+
+
+def question(function: F) -> F:
+    """What narrows a search, and the times it is about."""
+    return labels(_with((*_WHICH, *_ASKED), function))
+
+
+def choice(function: F) -> F:
+    """What narrows a list."""
+    return labels(_with((*_WHICH, *_NAMED), function))
+
+
+def pages(function: F) -> F:
+    """How much of a list is shown."""
+    return _with(_PAGED, function)
+
+
+def _with(options: tuple[Callable[[F], F], ...], function: F) -> F:
+    for option in reversed(options):
+        function = option(function)
+    return function

@@ -3,7 +3,7 @@ which stored text can do nothing to a terminal."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from hmem.records import (
     Hit,
     JobRecord,
     MemoryRecord,
+    TimelineEntry,
 )
 
 if TYPE_CHECKING:
@@ -69,13 +70,27 @@ def print_row(row: Hit | MemoryRecord | Episode, zone: "ZoneInfo") -> None:
     at = _when(row, zone)
     score = f"{row.score:.2f}  " if isinstance(row, Hit) else ""
     lead = f"{score}{at}  "
-    said = visible(_said(row)).splitlines() or [""]
-    click.echo(lead + said[0])
-    for line in (*said[1:], visible(", ".join(_notes(row, zone)))):
-        click.echo(" " * len(lead) + line)
+    _print_said(lead, row, _notes(row, zone))
     if isinstance(row, Hit) and row.explain:
         parts = (f"{name} {part:.3f}" for name, part in row.explain.items())
         click.echo(" " * len(lead) + "= " + " + ".join(parts))
+
+
+def print_entry(entry: TimelineEntry, zone: "ZoneInfo") -> None:
+    """Something in time: when, the words, and what became of it."""
+    lead = f"{_stamp(entry.at, zone)}  "
+    notes = list(_notes(entry.record, zone, ended=False))
+    if entry.until is not None:
+        notes.append(f"believed until {_stamp(entry.until, zone)}")
+    if entry.replaced_by is not None:
+        notes.append(f"then: {entry.replaced_by.text}")
+    _print_said(lead, entry.record, notes)
+
+
+def print_notes(degraded: Iterable[str]) -> None:
+    """What a result says of itself goes to stderr."""
+    for note in degraded:
+        click.echo(visible(f"degraded: {note}"), err=True)
 
 
 def print_event(event: HistoryEvent, zone: "ZoneInfo") -> None:
@@ -92,6 +107,15 @@ def print_job(job: JobRecord, zone: "ZoneInfo") -> None:
     why = f": {job.reason}" if job.reason else ""
     line = f"{_stamp(job.created_at, zone)}  {job.status:<7}  {job.id}"
     click.echo(visible(f"{line}  {job.user_id}  {tried}{why}"))
+
+
+def _print_said(
+    lead: str, row: Hit | MemoryRecord | Episode, notes: Iterable[str]
+) -> None:
+    said = visible(_said(row)).splitlines() or [""]
+    click.echo(lead + said[0])
+    for line in (*said[1:], visible(", ".join(notes))):
+        click.echo(" " * len(lead) + line)
 
 
 def receipt_values(receipt: "SyncReceipt") -> dict[str, Any]:
@@ -126,7 +150,9 @@ def _said(row: Hit | MemoryRecord | Episode) -> str:
     return f"{name or row.role}: {row.text}"
 
 
-def _notes(row: Hit | MemoryRecord | Episode, zone: "ZoneInfo") -> Iterator[str]:
+def _notes(
+    row: Hit | MemoryRecord | Episode, zone: "ZoneInfo", *, ended: bool = True
+) -> Iterator[str]:
     yield f"{row.kind} {row.id}"
     if row.session_id:
         yield f"session {row.session_id}"
@@ -135,7 +161,7 @@ def _notes(row: Hit | MemoryRecord | Episode, zone: "ZoneInfo") -> Iterator[str]
     if not isinstance(row, MemoryRecord) and row.pending:
         yield "pending"
     fact = row.memory if isinstance(row, Hit) else row
-    if isinstance(fact, MemoryRecord) and fact.valid_to is not None:
+    if ended and isinstance(fact, MemoryRecord) and fact.valid_to is not None:
         yield f"believed until {_stamp(fact.valid_to, zone)}"
     if isinstance(row, Hit):
         yield from (f"before: {old.text}" for old in row.replaced)

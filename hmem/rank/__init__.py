@@ -5,6 +5,18 @@ rows lend them (`lifts`); what the question may not see (`masks`) neither ranks 
 """
 
 from hmem.rank.ask import Ask, Found
+from hmem.rank.listing import Moment, Step, as_they_came, chosen, in_time
+from hmem.rank.masks import past_mask
 from hmem.rank.ranking import rank
 
-__all__ = ["Ask", "Found", "rank"]
+__all__ = [
+    "Ask",
+    "Found",
+    "Moment",
+    "Step",
+    "as_they_came",
+    "chosen",
+    "in_time",
+    "past_mask",
+    "rank",
+]

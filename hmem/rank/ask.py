@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,15 @@ from hmem.protocols import Micros
 from hmem.records import Category, Kind
 from hmem.scoring import Floats
 
+if TYPE_CHECKING:
+    from hmem.filters.rows import RowFilter
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """A search, validated. Times in micros; `during` is half-open. `when` are the times
-    that the question itself speaks of: (start, end, how sure)."""
+    that the question itself speaks of: (start, end, how sure). `keep` filters rows;
+    `closed` asks for facts that are believed no more, too."""
 
     query: str
     terms: NDArray[np.uint32]
@@ -28,6 +33,8 @@ class Ask:
     agent_id: str | None = None
     session_id: str | None = None
     category: Category | None = None
+    keep: "RowFilter | None" = None
+    closed: bool = False
     kinds: frozenset[Kind] = frozenset(("memory", "turn"))
     min_score: float | None = None
     explain: bool = False

@@ -1,6 +1,7 @@
 """Which rows a question may see. Filters apply before anything is chosen."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ def seen_turns(turns: Turns, ask: Ask) -> NDArray[np.bool_] | None:
         and ask.known_at is None
         and ask.agent_id is None
         and ask.session_id is None
+        and ask.keep is None
     ):
         return None
     return _said(turns, ask, np.ones(len(turns), np.bool_))
@@ -45,9 +47,9 @@ def _said(turns: Turns, ask: Ask, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def fact_mask(facts: Facts, ask: Ask) -> NDArray[np.bool_]:
     """(rows,) which facts the question may see.
 
-    By default the open ones. `as_of` asks for what was believed at that observed time,
-    `known_at` for what the database held at that wall time; each undoes only what came
-    after it on its own axis.
+    By default the open ones; with `closed` those, too, that had been believed before.
+    `as_of` asks for what was believed at that observed time, `known_at` for what the
+    database held at that wall time; each undoes only what came after it on its own axis.
     """
     t = {name: column.view for name, column in facts.times.items()}
     mask = np.full(len(facts), "memory" in ask.kinds)
@@ -58,16 +60,31 @@ def fact_mask(facts: Facts, ask: Ask) -> NDArray[np.bool_]:
         closed = np.where(t["closed_recorded_at"] <= ask.known_at, closed, FOREVER)
         forgotten = np.where(forgotten <= ask.known_at, forgotten, FOREVER)
     if ask.as_of is not None:
-        mask &= (t["valid_from"] <= ask.as_of) & (closed > ask.as_of)
-    else:
-        mask &= closed == FOREVER
-    now = ask.asked_at if ask.as_of is None else ask.as_of
-    mask &= (forgotten == FOREVER) & (t["expires_at"] > now)
+        mask &= t["valid_from"] <= ask.as_of
+    if not ask.closed:
+        mask &= closed > (FOREVER - 1 if ask.as_of is None else ask.as_of)
+    mask &= (forgotten == FOREVER) & (t["expires_at"] > _now(ask))
     if ask.during is not None:
         mask &= _happened(t, ask.during)
     if ask.category is not None:
         mask &= facts.category.view == CATEGORIES.index(ask.category)
     return _labelled(facts, ask, mask)
+
+
+def past_mask(facts: Facts, ask: Ask) -> NDArray[np.bool_]:
+    """(rows,) which facts may be shown beside those that replaced them: whenever they
+    were believed, of whatever category."""
+    wide = replace(
+        ask, closed=True, during=None, category=None, kinds=frozenset(("memory",))
+    )
+    return fact_mask(facts, wide)
+
+
+def _now(ask: Ask) -> Micros:
+    """The moment at which what expires must not have expired."""
+    if ask.as_of is not None:
+        return ask.as_of
+    return ask.asked_at if ask.known_at is None else min(ask.asked_at, ask.known_at)
 
 
 def _happened(
@@ -90,4 +107,6 @@ def _labelled(
         mask &= table.agent.view == table.agents.numbers.get(ask.agent_id, -1)
     if ask.session_id is not None:
         mask &= table.session.view == table.sessions.numbers.get(ask.session_id, -1)
+    if ask.keep is not None:
+        mask &= table.fits(ask.keep)
     return mask

@@ -2,7 +2,6 @@
 loop of a private thread."""
 
 import warnings
-from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -11,26 +10,20 @@ from hmem.inputs.deadline import read_timeout
 from hmem.memory import AsyncMemory
 from hmem.protocols import LLM, Clock, Embedder, Priority, Reranker, Store
 from hmem.records import (
-    Block,
-    Category,
-    Episode,
     Erased,
-    HistoryEvent,
-    Kind,
     MemoryRecord,
-    Page,
     Preview,
-    SearchResult,
 )
 from hmem.running.opening import DRAIN
-from hmem.scoped import During, Time
 from hmem.sync.admin import SyncAdmin
 from hmem.sync.loop import LoopThread
+from hmem.sync.reading import SyncReading
 from hmem.sync.receipt import SyncReceipt
 from hmem.sync.scoped import SyncScoped
+from hmem.times import Time
 
 
-class Memory:
+class Memory(SyncReading):
     """Durable, dated memory per user, for code without an event loop.
 
         with Memory(Config(path="memories")) as mem:
@@ -207,109 +200,6 @@ class Memory:
     def flush(self, *, timeout: float | None = None) -> None:
         """See `AsyncMemory.flush`."""
         self._loop.run(lambda: self._inner.flush(timeout=timeout))
-
-    # ---------------------------------------------------------------------- reading
-
-    def search(
-        self,
-        query: str,
-        *,
-        user_id: object,
-        k: int = 10,
-        vector: Sequence[float] | None = None,
-        agent_id: object = None,
-        session_id: object = None,
-        category: Category | None = None,
-        asked_at: Time | None = None,
-        as_of: Time | None = None,
-        known_at: Time | None = None,
-        during: During | None = None,
-        kinds: Kind | Iterable[Kind] | None = None,
-        min_score: float | None = None,
-        explain: bool = False,
-        timeout: float | None = None,
-    ) -> SearchResult:
-        """See `AsyncMemory.search`."""
-        return self._loop.run(
-            lambda: self._inner.search(
-                query,
-                user_id=user_id,
-                k=k,
-                vector=vector,
-                agent_id=agent_id,
-                session_id=session_id,
-                category=category,
-                asked_at=asked_at,
-                as_of=as_of,
-                known_at=known_at,
-                during=during,
-                kinds=kinds,
-                min_score=min_score,
-                explain=explain,
-                timeout=timeout,
-            )
-        )
-
-    def context(
-        self,
-        query: str,
-        *,
-        user_id: object,
-        max_tokens: int | None = None,
-        vector: Sequence[float] | None = None,
-        agent_id: object = None,
-        session_id: object = None,
-        category: Category | None = None,
-        asked_at: Time | None = None,
-        as_of: Time | None = None,
-        known_at: Time | None = None,
-        during: During | None = None,
-        kinds: Kind | Iterable[Kind] | None = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> Block:
-        """See `AsyncMemory.context`."""
-        return self._loop.run(
-            lambda: self._inner.context(
-                query,
-                user_id=user_id,
-                max_tokens=max_tokens,
-                vector=vector,
-                agent_id=agent_id,
-                session_id=session_id,
-                category=category,
-                asked_at=asked_at,
-                as_of=as_of,
-                known_at=known_at,
-                during=during,
-                kinds=kinds,
-                min_score=min_score,
-                timeout=timeout,
-            )
-        )
-
-    def get(self, id: str, *, user_id: object) -> MemoryRecord | Episode | None:
-        """See `AsyncMemory.get`."""
-        return self._loop.run(lambda: self._inner.get(id, user_id=user_id))
-
-    def get_all(
-        self,
-        *,
-        user_id: object,
-        limit: int = 100,
-        cursor: str | None = None,
-        kind: Kind | None = None,
-    ) -> Page:
-        """See `AsyncMemory.get_all`."""
-        return self._loop.run(
-            lambda: self._inner.get_all(
-                user_id=user_id, limit=limit, cursor=cursor, kind=kind
-            )
-        )
-
-    def history(self, id: str, *, user_id: object) -> list[HistoryEvent]:
-        """See `AsyncMemory.history`."""
-        return self._loop.run(lambda: self._inner.history(id, user_id=user_id))
 
     # ----------------------------------------------------------------------- others
 

@@ -1,7 +1,7 @@
 """The verbs of a Memory with the scope bound: each one line."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hmem.inputs.scope import Scope
 from hmem.protocols import Priority
@@ -16,9 +16,10 @@ from hmem.records import (
     Page,
     Preview,
     SearchResult,
+    Timeline,
 )
-from hmem.scoped import During, Time
 from hmem.sync.receipt import SyncReceipt
+from hmem.times import During, Time
 
 if TYPE_CHECKING:
     from hmem.sync.memory import Memory
@@ -83,6 +84,7 @@ class SyncScoped:
         k: int = 10,
         vector: Sequence[float] | None = None,
         category: Category | None = None,
+        filters: Mapping[str, Any] | None = None,
         asked_at: Time | None = None,
         as_of: Time | None = None,
         known_at: Time | None = None,
@@ -101,6 +103,7 @@ class SyncScoped:
             agent_id=self.scope.agent_id,
             session_id=self.scope.session_id,
             category=category,
+            filters=filters,
             asked_at=asked_at,
             as_of=as_of,
             known_at=known_at,
@@ -118,6 +121,7 @@ class SyncScoped:
         max_tokens: int | None = None,
         vector: Sequence[float] | None = None,
         category: Category | None = None,
+        filters: Mapping[str, Any] | None = None,
         asked_at: Time | None = None,
         as_of: Time | None = None,
         known_at: Time | None = None,
@@ -135,6 +139,7 @@ class SyncScoped:
             agent_id=self.scope.agent_id,
             session_id=self.scope.session_id,
             category=category,
+            filters=filters,
             asked_at=asked_at,
             as_of=as_of,
             known_at=known_at,
@@ -149,11 +154,80 @@ class SyncScoped:
         return self._memory.get(id, user_id=self.scope.user_id)
 
     def get_all(
-        self, *, limit: int = 100, cursor: str | None = None, kind: Kind | None = None
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        kind: Kind | None = None,
+        entity: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
     ) -> Page:
         """See `Memory.get_all`."""
         return self._memory.get_all(
-            user_id=self.scope.user_id, limit=limit, cursor=cursor, kind=kind
+            user_id=self.scope.user_id,
+            limit=limit,
+            cursor=cursor,
+            kind=kind,
+            entity=entity,
+            filters=filters,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+        )
+
+    def timeline(
+        self,
+        *,
+        entity: str | None = None,
+        kind: Kind | None = None,
+        filters: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Timeline:
+        """See `Memory.timeline`."""
+        return self._memory.timeline(
+            user_id=self.scope.user_id,
+            kind=kind,
+            entity=entity,
+            filters=filters,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def count(
+        self,
+        *,
+        kind: Kind | None = None,
+        entity: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        during: During | None = None,
+    ) -> int:
+        """See `Memory.count`."""
+        return self._memory.count(
+            user_id=self.scope.user_id,
+            kind=kind,
+            entity=entity,
+            filters=filters,
+            agent_id=self.scope.agent_id,
+            session_id=self.scope.session_id,
+            as_of=as_of,
+            known_at=known_at,
+            during=during,
         )
 
     def update(

@@ -41,8 +41,11 @@ class ViewCache:
         self.space: Space | None = None
         self.hits = self.misses = 0
 
-    async def read(self, user_id: str, use: Callable[[View], T]) -> T | None:
+    async def read(
+        self, user_id: str, use: Callable[[View], T], *, weight: int = 1
+    ) -> T | None:
         """`use(view)` on an up-to-date view; None when nothing of the user is stored.
+        `weight` is what `use` takes for a passage, as a multiple of a search.
 
         Nothing else touches the view while `use` runs. Large views are used, and large
         changes taken over, off the event loop. Of many that come to a view that is not
@@ -55,7 +58,7 @@ class ViewCache:
                     if entry.view.mark is None:
                         if not await self._load(entry, user_id):
                             return None
-                        return await _use(entry.view, use)
+                        return await _use(entry.view, use, weight)
             since = entry.view.mark
             delta = await self._store.delta(user_id, since)
             if delta is None:
@@ -66,7 +69,7 @@ class ViewCache:
                     await self._take_over(entry, user_id, delta)
                 elif not _covers(entry.view.mark, delta.mark):
                     continue  # somebody took over an older change meanwhile: ask again
-                return await _use(entry.view, use)
+                return await _use(entry.view, use, weight)
 
     async def _load(self, entry: _Entry, user_id: str) -> bool:
         """Fill an empty view. False: nothing of the user is stored. An entry that stays
@@ -135,9 +138,9 @@ class ViewCache:
             self._bytes -= oldest.nbytes
 
 
-async def _use(view: View, use: Callable[[View], T]) -> T:
+async def _use(view: View, use: Callable[[View], T], weight: int) -> T:
     docs = view.turns.docs + view.facts.docs
-    return await _run(use, view, heavy=docs > _INLINE_DOCS)
+    return await _run(use, view, heavy=weight * docs > _INLINE_DOCS)
 
 
 async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:

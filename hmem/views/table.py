@@ -112,6 +112,10 @@ class Table(Generic[R]):
         """(rows,) which rows fit a filter. Not to be written to."""
         return self.sieve.mask(keep, self.rows)
 
+    def lacking(self, keep: "RowFilter") -> frozenset[str]:
+        """The filter's keys that are no label and that no row has."""
+        return self.sieve.lacking(keep, self.rows)
+
     def append_lexical(self, rows: LexicalRows) -> None:
         """Add the postings of the passages that follow those held."""
         self.lexicon.extend(rows.lengths, rows.tokens)
