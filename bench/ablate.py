@@ -44,7 +44,8 @@ _LEFT_OUT: Mapping[str, Mapping[str, Any]] = {
     "without times": {"time": 0.0},
     "without a prior for the user": {"role_any": 1.0, "role_user": 1.0},
     "with one prior for all questions": {"role_user": Weights().role_any},
-    "without gists": {"gist_chars": 0},
+    "without cutting long lines": {"gist_chars": 0},
+    "without cutting but for questions for all": {"whole_tokens": 1_000_000},
     "without a spread over sessions": {"spread_toll": 0.0},
 }
 

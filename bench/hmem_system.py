@@ -27,13 +27,14 @@ class _Row:
     kind: str = "turn"
 
     def stands_in(self, line: str | None) -> bool:
-        """Whether a line shows it: a fact whole, of a turn a passage or more."""
+        """Whether a line shows it, whole or a part of it: what it shows was said."""
         if line is None:
             return False
-        if self.kind == "memory":
-            return squash(self.text) in squash(line)
+        text = line.partition(": ")[2] if self.kind == "turn" else line
         whole = squash(self.text)
-        shown = [squash(part) for part in line.partition(": ")[2].split(_GAP)]
+        if self.kind == "memory" and whole in squash(line):
+            return True  # and its dates, and what it replaced
+        shown = [squash(part) for part in text.split(_GAP)]
         return (any(shown) or not whole) and all(part in whole for part in shown)
 
 

@@ -1,8 +1,9 @@
 """READ PATH: embed the question, bring the view up to date, rank, hand out hits."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -16,7 +17,7 @@ from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, past_mask, rank
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
-from hmem.render import Line, event_words, gist, pack_under, wider
+from hmem.render import Line, Style, event_words, gist, pack_under, wider
 from hmem.scoring import Floats, Weights, spread
 from hmem.text.questions import wants_all
 from hmem.times import from_micros, local
@@ -107,10 +108,9 @@ class Retriever:
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
             zone = self._config.zone
-            lines = _lines(read, ask, zone, weights) if read else []
-            return pack_under(
-                head, lines, max_tokens=cap, restatements=weights.restatements
-            )
+            lines = _lines(read, zone) if read else []
+            lines, style = _styled(lines, hits, ask, weights)
+            return pack_under(head, lines, max_tokens=cap, style=style)
 
         return SearchResult(
             hits=hits,
@@ -266,25 +266,34 @@ def _before(memory: MemoryRecord, zone: ZoneInfo) -> tuple[str, datetime, dateti
     return memory.text, local(memory.valid_from, zone), local(until, zone)
 
 
-def _lines(read: _Read, ask: Ask, zone: ZoneInfo, w: Weights) -> list[Line]:
-    """The lines of a block, best first. A question that wants a little of everything gets
-    the gist of each, from all sessions rather than much of one."""
-    lines = [
+def _lines(read: _Read, zone: ZoneInfo) -> list[Line]:
+    """The lines of a block, best first."""
+    return [
         _line(hit, ends, part, zone)
         for hit, (ends, part) in zip(read.hits, read.passages, strict=True)
     ]
-    if not w.gist_chars or not wants_all(ask.query):
-        return lines
+
+
+def _styled(
+    lines: list[Line], hits: Sequence[Hit], ask: Ask, w: Weights
+) -> tuple[list[Line], Style]:
+    """In which order lines are tried and how they are shown. A question that wants a
+    little of everything gets the gist of each, from all sessions rather than much of
+    one."""
+    if not w.gist_chars:
+        return lines, Style(restatements=w.restatements)
     terms = frozenset(ask.terms.tolist())
-    order = spread(
-        [hit.score for hit in read.hits],
-        [
-            hit.session_id or line.day
-            for hit, line in zip(read.hits, lines, strict=True)
-        ],
-        toll=w.spread_toll,
+    everything = wants_all(ask.query)
+    style = Style(
+        whole_tokens=0 if everything else w.whole_tokens,
+        brief=partial(gist, terms=terms, chars=w.gist_chars),
+        restatements=w.restatements,
     )
-    return [gist(lines[i], terms, chars=w.gist_chars) for i in order]
+    if not everything:
+        return lines, style
+    groups = [h.session_id or x.day for h, x in zip(hits, lines, strict=True)]
+    order = spread([hit.score for hit in hits], groups, toll=w.spread_toll)
+    return [lines[i] for i in order], style
 
 
 def _line(hit: Hit, ends: tuple[int, ...], part: int, zone: ZoneInfo) -> Line:

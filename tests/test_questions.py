@@ -115,12 +115,18 @@ def test_the_sentence_that_answers_is_shown_and_cuts_are_marked() -> None:
 
 def test_what_fits_beside_it_is_shown_too() -> None:
     assert excerpt(TEXT, terms("soup"), limit=62) == (
-        "\u2026 My brother came by for soup. Rain fell all week."
+        "\u2026 The kiln cracked two bowls. My brother came by for soup. \u2026"
     )
 
 
-def test_without_a_word_in_common_the_beginning_is_shown() -> None:
-    assert excerpt(TEXT, set(), limit=30) == "We moved the piano on Monday. \u2026"
+def test_of_sentences_that_say_as_much_the_first_is_shown() -> None:
+    alike = "We moved pianos. We sold canoes. We fed goats."
+    assert excerpt(alike, set(), limit=20) == "We moved pianos. \u2026"
+
+
+def test_a_sentence_that_says_more_is_preferred_to_one_that_says_less() -> None:
+    text = "Wow, hey! So good. The old canoe was sold at the harbour market. Bye now!"
+    assert "The old canoe was sold" in excerpt(text, set(), limit=50)
 
 
 @pytest.mark.parametrize("limit", [10, 40, 140])
@@ -133,6 +139,7 @@ def test_without_a_word_in_common_the_beginning_is_shown() -> None:
         "\u7a91\u7089\u88c2\u4e86\u3002" * 60,
         "!!! ... ??? " * 40,
         " " * 300 + "kiln" + " " * 300,
+        ". \n " * 300 + "ash" + " \n.." * 300,
     ],
 )
 def test_an_excerpt_keeps_to_its_limit_and_to_the_text(text: str, limit: int) -> None:
@@ -140,3 +147,4 @@ def test_an_excerpt_keeps_to_its_limit_and_to_the_text(text: str, limit: int) ->
     assert len(got) <= limit + 4
     inner = got.removeprefix("\u2026 ").removesuffix(" \u2026")
     assert inner in text
+    assert inner.strip() or not text.strip()

@@ -1,13 +1,14 @@
 """The block: capped, dated, deterministic, and no memory breaks out of it."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from hmem.budget import upper_bound
-from hmem.render import Line, event_words, gist, one_line, pack, wider
+from hmem.render import Line, Style, event_words, gist, one_line, pack, wider
 from hmem.text import lexical
 
 DAY = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -176,7 +177,7 @@ def test_a_fact_that_a_turn_of_the_day_says_already_is_left_out() -> None:
         block = pack([first, second], max_tokens=500)
         kept = list(block.citations.values())
         assert kept == ["t1"] if first is said_it else kept == ["m2", "t1"]
-        both = pack([first, second], max_tokens=500, restatements=True)
+        both = pack([first, second], max_tokens=500, style=Style(restatements=True))
         assert len(both.citations) == 2
 
 
@@ -238,11 +239,43 @@ def test_a_passage_grows_by_its_neighbours_and_then_to_its_turn() -> None:
 def test_a_gist_shows_the_sentence_asked_for_and_grows_back() -> None:
     text = "The kiln cracked. " + "Rain fell on the roof all day long. " * 8
     line = said(1, text + "My brother sang.", longer=("whole",))
-    short = gist(line, frozenset(lexical("who sang").tolist()), chars=140)
+    short = gist(line, terms=frozenset(lexical("who sang").tolist()), chars=140)
     assert "My brother sang." in short.text
     assert len(short.text) < 150
     assert short.longer == (line.text, "whole")
-    assert gist(said(2, "short"), frozenset(), chars=140) == said(2, "short")
+    assert gist(said(2, "short"), terms=frozenset(), chars=140) == said(2, "short")
+
+
+def test_a_part_of_a_turn_without_a_letter_is_not_shown() -> None:
+    ruler = said(1, "--- | ---", longer=("a table --- | ---",))
+    block = pack([ruler, said(2, "\U0001f389"), said(3, "x")], max_tokens=500)
+    assert list(block.citations.values()) == ["t2", "t3"]
+
+
+def halved(line: Line) -> Line:
+    if len(line.text) < 20:
+        return line
+    return replace(line, text=line.text[:20], longer=(line.text, *line.longer))
+
+
+def test_lines_are_shown_whole_until_so_much_is_used_and_then_in_brief() -> None:
+    lines = [said(n, f"part {n} " + "word " * 20) for n in range(1, 40)]
+    style = Style(whole_tokens=100, brief=halved)
+    block = pack(lines, max_tokens=300, style=style)
+    whole = [n for n in range(1, 40) if f"part {n} " + "word " * 19 in block.text]
+    assert whole == [1, 2, 3, 4]
+    assert len(block.citations) > len(pack(lines, max_tokens=300).citations) + 4
+    all_brief = pack(lines, max_tokens=300, style=replace(style, whole_tokens=0))
+    assert len(all_brief.citations) > len(block.citations)
+
+
+def test_what_was_cut_grows_back_before_anything_else_grows() -> None:
+    wide = said(1, "the first", longer=("w " * 30,))
+    cut = said(2, "part 2 " + "word " * 20)
+    style = Style(brief=halved)
+    block = pack([wide, cut], max_tokens=50, style=style)
+    assert cut.text.strip() in block.text
+    assert "the first" in block.text
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -255,6 +288,7 @@ def test_no_form_of_any_line_breaks_the_cap(seed: int) -> None:
         forms = [" ".join(words[:cut]) for cut in cuts]
         lines.append(said(n, forms[0], longer=tuple(forms[1:])))
     cap = dice.choice([20, 90, 400, 2_500])
-    block = pack(lines, max_tokens=cap)
-    assert upper_bound(block.text) <= block.tokens <= cap
-    assert pack(lines, max_tokens=cap) == block
+    for style in (Style(), Style(whole_tokens=cap // 3, brief=halved)):
+        block = pack(lines, max_tokens=cap, style=style)
+        assert upper_bound(block.text) <= block.tokens <= cap
+        assert pack(lines, max_tokens=cap, style=style) == block

@@ -10,6 +10,15 @@ so that no memory can pass for a heading or for somebody else's words.
 """
 
 from hmem.render.lines import Line, event_words, gist, one_line, wider
-from hmem.render.packing import pack, pack_under
+from hmem.render.packing import Style, pack, pack_under
 
-__all__ = ["Line", "event_words", "gist", "one_line", "pack", "pack_under", "wider"]
+__all__ = [
+    "Line",
+    "Style",
+    "event_words",
+    "gist",
+    "one_line",
+    "pack",
+    "pack_under",
+    "wider",
+]

@@ -97,7 +97,7 @@ def wider(text: str, ends: Sequence[int], part: int) -> tuple[str, ...]:
     return tuple(b for a, b in pairwise(grown) if len(b) > len(a))
 
 
-def gist(line: Line, terms: AbstractSet[int], *, chars: int) -> Line:
+def gist(line: Line, *, terms: AbstractSet[int], chars: int) -> Line:
     """The line cut to about `chars` characters that hold most of the question's words, and
     able to grow back: for a question that wants a little of everything."""
     short = excerpt(line.text, terms, limit=chars)

@@ -1,7 +1,7 @@
 """Lines -> a block that never costs more than it may."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hmem.budget import upper_bound
@@ -20,19 +20,30 @@ _MOST_CHARS = 16
 """Characters that a token may stand for in any text worth the counting."""
 
 
-def pack(
-    lines: Sequence[Line], *, max_tokens: int, restatements: bool = False
-) -> Block:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How lines are shown: as they are until `whole_tokens` are used, and from then on as
+    `brief` makes them (shorter, and able to grow back). With `restatements` also lines
+    that say nothing new."""
+
+    whole_tokens: int = 0
+    brief: Callable[[Line], Line] | None = None
+    restatements: bool = False
+
+
+PLAIN = Style()
+
+
+def pack(lines: Sequence[Line], *, max_tokens: int, style: Style = PLAIN) -> Block:
     """The best lines that fit. `lines` are best first.
 
     Never more than `max_tokens` by `budget.upper_bound`, which is never below cl100k and
     o200k. Pending turns come first, up to a quarter of the room: what was said a moment
     ago is shown even when nothing could be embedded yet. A line all of whose words stand
-    in one of the same day is left out, where one of the two is a fact, unless
-    `restatements` are wanted. Room that is left
+    in one of the same day is left out where one of the two is a fact. Room that is left
     over goes to the longer forms of the lines shown, the best first.
     """
-    room = _Room(max_tokens, restatements=restatements)
+    room = _Room(max_tokens, style)
     room.fill([x for x in lines if x.pending], limit=max_tokens // _PENDING_SHARE)
     room.fill(lines, limit=max_tokens)
     room.grow()
@@ -40,15 +51,15 @@ def pack(
 
 
 def pack_under(
-    head: str, lines: Sequence[Line], *, max_tokens: int, restatements: bool = False
+    head: str, lines: Sequence[Line], *, max_tokens: int, style: Style = PLAIN
 ) -> Block:
     """Like `pack`, with a line of its own above all others: the user's profile. It is left
     out where it would take more than half of the room."""
     line = f"Profile: {one_line(head)}\n"
     cost = upper_bound(line)
     if not head or cost > max_tokens // 2:
-        return pack(lines, max_tokens=max_tokens, restatements=restatements)
-    block = pack(lines, max_tokens=max_tokens - cost, restatements=restatements)
+        return pack(lines, max_tokens=max_tokens, style=style)
+    block = pack(lines, max_tokens=max_tokens - cost, style=style)
     return replace(
         block,
         text=line + block.text,
@@ -60,10 +71,11 @@ def pack_under(
 class _Room:
     """What was chosen, and the tokens it takes."""
 
-    def __init__(self, max_tokens: int, *, restatements: bool) -> None:
+    def __init__(self, max_tokens: int, style: Style) -> None:
         self._max = max_tokens
-        self._all = restatements
+        self._style = style
         self.chosen: list[Line] = []
+        self._cut: list[int] = []
         self._ids: set[str] = set()
         self._days: dict[str, list[Line]] = {}
         self._words: dict[str, frozenset[int]] = {}
@@ -73,8 +85,9 @@ class _Room:
         """Add lines in order while all that was chosen stays within `limit` tokens."""
         misses = 0
         for line in lines:
-            if line.id in self._ids or not (self._all or self._adds(line)):
+            if line.id in self._ids or _is_empty(line) or not self._adds(line):
                 continue
+            line, cut = self._styled(line)
             day = "" if line.stable else line.day
             cost = self._cost(line)
             if day and day not in self._days:
@@ -84,26 +97,42 @@ class _Room:
                 if misses == _MISSES:
                     return
                 continue
+            if cut:
+                self._cut.append(len(self.chosen))
             self.chosen.append(line)
             self._ids.add(line.id)
             self._days.setdefault(day, []).append(line)
             self.used += cost
 
+    def _styled(self, line: Line) -> tuple[Line, bool]:
+        """The form that a line is shown in now, and whether it was cut."""
+        brief = self._style.brief
+        if brief is None or self.used < self._style.whole_tokens:
+            return line, False
+        short = brief(line)
+        return short, short is not line
+
     def grow(self) -> None:
-        """Let lines become longer while there is room: each by one step, the best first,
-        then all by the next."""
+        """Let lines become longer while there is room: first those that were cut, then
+        all; each by one step, the best first, before any takes the next."""
+        self._grow_all(self._cut)
         growing = [i for i, line in enumerate(self.chosen) if line.longer]
+        while growing:
+            growing = self._grow_all(growing)
+
+    def _grow_all(self, lines: Sequence[int]) -> list[int]:
+        """Let some lines take a step; those that can take another, none when the room is
+        used up."""
+        grown: list[int] = []
         misses = 0
-        while growing and misses < _MISSES:
-            grown: list[int] = []
-            for i in growing:
-                if not self._grow(i):
-                    misses += 1
-                    if misses == _MISSES:
-                        break
-                elif self.chosen[i].longer:
-                    grown.append(i)
-            growing = grown
+        for i in lines:
+            if self._grow(i):
+                grown.append(i)
+                continue
+            misses += 1
+            if misses == _MISSES:
+                return []
+        return [i for i in grown if self.chosen[i].longer]
 
     def _grow(self, i: int) -> bool:
         left = self._max - self.used
@@ -125,7 +154,7 @@ class _Room:
     def _adds(self, line: Line) -> bool:
         """Whether no line of the same day says all that this one says. The same words said
         twice are two turns, and a fact's dates and history are said nowhere else."""
-        if line.event or line.before or line.pending:
+        if self._style.restatements or line.event or line.before or line.pending:
             return True
         others = self._days.get("" if line.stable else line.day, [])
         if line.kind == "turn":
@@ -141,6 +170,11 @@ class _Room:
             text = f"{line.speaker} {line.text}"
             words = self._words[line.id] = frozenset(lexical(text).tolist())
         return words
+
+
+def _is_empty(line: Line) -> bool:
+    """Whether it is a part of a turn that has no letter and no digit: a ruler, a frame."""
+    return bool(line.longer) and not any(map(str.isalnum, line.text))
 
 
 def _layout(chosen: Sequence[Line], tokens: int) -> Block:

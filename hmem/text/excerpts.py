@@ -1,6 +1,7 @@
 """The part of a text that says most about a question. Pure."""
 
 import re
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from hmem.text import lexical
@@ -11,21 +12,21 @@ _SENTENCE = re.compile(
 )
 
 
+_MOST_WORDS = 8
+"""Words of a sentence beyond which it says no more than others."""
+
+
 def excerpt(text: str, terms: AbstractSet[int], *, limit: int) -> str:
-    """At most about `limit` characters of `text`: the sentence that holds most of the
-    question's words (`hmem.text.lexical` hashes; the first of equals), and as many of
-    those after and before it as fit. An ellipsis stands where something was left out.
+    """At most about `limit` characters of `text`: the run of sentences that holds most of
+    the question's words (`hmem.text.lexical` hashes) and then most words at all, the first
+    of equals. An ellipsis stands where something was left out.
     """
     if len(text) <= limit:
         return text
-    spans = [(m.start(), m.end()) for m in _SENTENCE.finditer(text)] or [(0, len(text))]
-    held = [len(terms & set(lexical(text[a:b]).tolist())) for a, b in spans]
-    first = last = max(range(len(spans)), key=lambda i: (held[i], -i))
-    while last + 1 < len(spans) and spans[last + 1][1] - spans[first][0] <= limit:
-        last += 1
-    while first and spans[last][1] - spans[first - 1][0] <= limit:
-        first -= 1
-    start, end = spans[first][0], spans[last][1]
+    found = [m for m in _SENTENCE.finditer(text) if m[0].strip()]
+    spans = [(m.end() - len(m[0].lstrip()), m.end()) for m in found]
+    spans = spans or [(0, len(text))]
+    start, end = _best_run(spans, [_worth(text[a:b], terms) for a, b in spans], limit)
     if end - start > limit:
         end = max(
             text.rfind(" ", start + limit // 2, start + limit), start + limit // 2
@@ -33,3 +34,27 @@ def excerpt(text: str, terms: AbstractSet[int], *, limit: int) -> str:
     before = f"{_CUT} " if text[:start].strip() else ""
     after = f" {_CUT}" if text[end:].strip() else ""
     return f"{before}{text[start:end].strip()}{after}"
+
+
+def _worth(sentence: str, terms: AbstractSet[int]) -> float:
+    """Six words say as much as one of the question's."""
+    words = set(lexical(sentence).tolist())
+    return len(words & terms) + min(len(words), _MOST_WORDS) / 6
+
+
+def _best_run(
+    spans: Sequence[tuple[int, int]], worth: Sequence[float], limit: int
+) -> tuple[int, int]:
+    """Where the run of neighbouring sentences lies that is worth most within a limit; a
+    single one may be longer."""
+    best, where = -1.0, spans[0]
+    for first, (start, _) in enumerate(spans):
+        total = 0.0
+        for last in range(first, len(spans)):
+            end = spans[last][1]
+            if last > first and end - start > limit:
+                break
+            total += worth[last]
+            if total > best + 1e-9:
+                best, where = total, (start, end)
+    return where
