@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from hmem import ConfigError
-from hmem.cli import demo, loop, show_loop
+from hmem.cli import demo, loop, reconciled, show_loop, show_reconciled
 from hmem.cli.show import as_json, as_text
 from hmem.config import Config
+from hmem.testing.chat_endpoint import Body, ChatEndpoint
+from hmem.testing.llms import fact, facts
 
 RUN = [sys.executable, "-c", "from hmem.cli import main; main()", "demo"]
 
@@ -169,3 +171,134 @@ def test_the_recording_does_not_depend_on_the_settings_of_the_day() -> None:
 def test_live_without_a_model_says_what_to_set() -> None:
     with pytest.raises(ConfigError, match="HMEM_LLM"):
         loop.play(Config(embed="none"), live=True)
+
+
+# --------------------------------------------------------------------- demo --reconcile
+
+
+def test_each_turn_of_the_talk_is_decided_about_as_it_was_recorded() -> None:
+    report = reconciled.play(Config(embed="none"), live=False)
+    assert report.ok, [turn.wrong for turn in report.turns]
+    verbs = [[one.verb for one in turn.decisions] for turn in report.turns]
+    assert verbs == [
+        ["ADD", "ADD"],
+        ["ADD"],
+        ["ADD"],
+        ["UPDATE"],
+        ["UPDATE"],
+        ["NOOP"],
+        ["DELETE"],
+        [],
+    ]
+    moved, stopped = report.turns[3].decisions[0], report.turns[4].decisions[0]
+    assert (moved.old, moved.reason) == (
+        "Priska lives in Porto, in a flat above a bakery",
+        "lives in Turku now",
+    )
+    assert "stopped eating meat" in stopped.text
+    assert [turn.left for turn in report.turns] == [()] * 8
+    calls = [turn.result.usage.llm_calls for turn in report.turns]
+    assert calls == [1, 2, 2, 2, 2, 2, 2, 1]
+    assert len(report.known) == 3
+    assert reconciled.RECORDING in report.ran["model"]
+
+
+def test_the_talk_is_told_in_80_columns_and_as_json() -> None:
+    report = reconciled.play(Config(embed="none"), live=False)
+    lines = list(show_reconciled.as_text(report))
+    assert max(map(len, "\n".join(lines).splitlines())) <= 80
+    text = " ".join("\n".join(lines).split())
+    assert "UPDATE Priska moved from Porto to Turku on 2026-03-31" in text
+    assert "was: Priska lives in Porto" in text
+    assert "DELETE Priska works at home as a translator [that job is over]" in text
+    assert "nothing to keep (1 call)" in text
+    value = json.loads(json.dumps(show_reconciled.as_json(report)))
+    assert (value["ok"], value["calls"]) == (True, 14)
+    assert value["turns"][5]["decisions"][0]["action"] == "NOOP"
+
+
+def test_the_recorded_talk_does_not_depend_on_the_settings_of_the_day() -> None:
+    changed = Config(
+        embed="none",
+        instructions="be brief",
+        categories=("work",),
+        extract_after_turns=9,
+        timezone="Asia/Tokyo",
+        profile=True,
+    )
+    assert reconciled.play(changed, live=False).ok
+
+
+def test_a_talk_that_is_decided_about_otherwise_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = reconciled.load_talk()
+    talk["turns"][3]["facts"][0]["decision"][0] = "ADD"
+    talk["questions"][0]["expect"] = "on the moon"
+    monkeypatch.setattr(reconciled, "load_talk", lambda: talk)
+    report = reconciled.play(Config(embed="none"), live=False)
+    assert not report.ok
+    assert [bool(turn.wrong) for turn in report.turns].index(True) == 3
+    assert "on the moon" in report.found[0].wrong
+    text = "\n".join(show_reconciled.as_text(report))
+    assert text.count("WRONG: ") == 2
+    assert show_reconciled.as_json(report)["ok"] is False
+
+
+def judged(body: Body) -> dict[str, Any]:
+    """A model of its own mind: reads a home out of every turn that names Turku, and says
+    of all that a memory says it already."""
+    text = body["messages"][-1]["content"]
+    if text.startswith("CANDIDATES"):
+        return {
+            "decisions": [
+                {"candidate": 0, "reason": "known", "action": "NOOP", "memory": [0]}
+            ]
+        }
+    new = text.partition("NEW TURNS")[2]
+    if "Porto, in a flat" in new:
+        return facts(fact("Priska lives in Porto", entities=["Priska", "Porto"]))
+    if "Turku" in new:
+        return facts(fact("Priska lives in Turku", entities=["Priska", "Turku"]))
+    return facts()
+
+
+def test_live_the_model_decides_and_what_is_refused_is_a_note() -> None:
+    with ChatEndpoint() as endpoint:
+        endpoint.answer = lambda body: endpoint.reply(json.dumps(judged(body)))
+        config = Config(
+            embed="none", llm="small", base_url=endpoint.url, api_key="none"
+        )
+        report = reconciled.play(config, live=True)
+    assert report.ran["model"] == "small, asked now"
+    assert report.ok, [turn.result.reason for turn in report.turns]
+    verbs = [[one.verb for one in turn.decisions] for turn in report.turns]
+    assert verbs[:3] == [["ADD"], [], ["ADD"]]
+    assert report.turns[2].left, "the memory does not say that she lives in Turku"
+    assert "  note   " in "\n".join(show_reconciled.as_text(report))
+
+
+def test_the_talk_live_without_a_model_says_what_to_set() -> None:
+    with pytest.raises(ConfigError, match="HMEM_LLM"):
+        reconciled.play(Config(embed="none"), live=True)
+
+
+def test_the_command_tells_the_talk_alone(tmp_path: Path) -> None:
+    def run(*args: str) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
+            [*RUN, "--reconcile", *args],
+            capture_output=True,
+            env=no_weights(tmp_path),
+            timeout=60,
+            check=False,
+        )
+
+    told = run("--json")
+    assert told.returncode == 0, told.stderr
+    value = json.loads(told.stdout)
+    assert value["ok"] is True
+    assert set(value) >= {"turns", "known", "answers"}
+    refused = run("--path", str(tmp_path / "store"))
+    assert refused.returncode == 2
+    assert b"--path" in refused.stderr
+    assert not (tmp_path / "store").exists()

@@ -6,18 +6,16 @@ By default the model's replies are played back from a recording, which the repor
 """
 
 import asyncio
-import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
 from typing import Any
 
-from hmem import AddResult, AsyncMemory, Block, Config, ConfigError, Hit, LLMError
+from hmem import AddResult, AsyncMemory, Block, Config, Hit
 from hmem.cli.demo import load_script, remember
-from hmem.protocols import LLM, Completion, Rung
+from hmem.cli.played import PLAYED, load_data, model_line, needs_model, recorded
+from hmem.protocols import LLM
 from hmem.records import MemoryRecord, Usage
-from hmem.replay import Cassette, ReplayLLM
 
 RECORDING = "demo.cassette"
 SHOWN = 2
@@ -64,9 +62,7 @@ class Loop:
 
 def load_facts() -> dict[str, Any]:
     """What the recording was made from, and the questions about it."""
-    text = (files("hmem") / "data" / "demo-facts.json").read_text(encoding="utf-8")
-    facts: dict[str, Any] = json.loads(text)
-    return facts
+    return load_data("demo-facts.json")
 
 
 def play(config: Config, *, live: bool) -> Loop:
@@ -77,47 +73,12 @@ def play(config: Config, *, live: bool) -> Loop:
             config, path=folder, mode="append", worker="inline", read_only=False
         )
         if live:
-            if config.llm is None:
-                raise ConfigError(
-                    "--live asks your model: set HMEM_LLM and HMEM_BASE_URL or HMEM_API_KEY"
-                )
+            needs_model(config)
             return asyncio.run(run(here, live=True))
         # By words alone: the recorded prompts show the memories that were found so.
         here = replace(here, embed="none", llm=None, timezone="UTC", **PLAYED)
-        with as_file(files("hmem") / "data" / RECORDING) as recording:
-            return asyncio.run(run(here, llm=_Played(Cassette(recording))))
-
-
-class _Played(ReplayLLM):
-    """Nobody answers what the recording does not hold: the job is to end, not to wait."""
-
-    async def complete(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        rung: Rung = "json_schema",
-        max_tokens: int | None = None,
-    ) -> Completion:
-        """See `LLM.complete`."""
-        try:
-            return await super().complete(
-                messages, schema=schema, rung=rung, max_tokens=max_tokens
-            )
-        except LLMError as e:
-            raise LLMError(str(e), why="input", retryable=False) from e
-
-
-PLAYED: Mapping[str, Any] = {
-    "instructions": "",
-    "categories": (),
-    "extract_after_turns": 1,
-    "extract_input_tokens": 2_000,
-    "profile": False,
-    "secrets": "redact",
-    "pii": "off",
-}
-"""What a recorded request depends on."""
+        with recorded(RECORDING) as llm:
+            return asyncio.run(run(here, llm=llm))
 
 
 async def run(config: Config, *, llm: LLM | None = None, live: bool = False) -> Loop:
@@ -208,10 +169,7 @@ def _ran(
     stats: Mapping[str, Any], facts: Mapping[str, Any], *, live: bool
 ) -> dict[str, str]:
     """What this run consisted of, by name."""
-    if live:
-        model = f"{stats['llm']}, asked now"
-    else:
-        model = f"{facts['model']}: replies played back from {RECORDING}, no model ran"
+    model = model_line(facts, stats["llm"], RECORDING, live=live)
     embedder = stats["embedder"] or "none: memories are found by words alone"
     return {
         "mode": "append: facts are read out of the turns",
