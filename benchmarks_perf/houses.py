@@ -27,7 +27,7 @@ OTHERS = (20, 40)
 _UNSET: dict[str, Any] = dict.fromkeys(
     (
         *("agent_id", "session_id", "category", "asked_at", "as_of", "known_at"),
-        *("during", "kinds", "min_score"),
+        *("during", "kinds", "min_score", "filters"),
     )
 )
 

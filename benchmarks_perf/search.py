@@ -62,7 +62,7 @@ async def warm(
             found = rank(view, ask, ask.vector, weights)
         with timed(t["hits"]):
             for one in found:
-                _hit(view, one, EMPTY)
+                _hit(view, one, EMPTY, None)
     p50 = {name: us(seconds)["p50"] for name, seconds in t.items()}
     parts = {name: p50[name] for name in ("read_ask", "delta", "rank", "hits")}
     return {
