@@ -257,6 +257,7 @@ def chat() -> View:
         turns=[
             turn(1, "my kiln is on Mill Lane", session_id="a"),
             turn(2, "a kiln on Mill Lane, fine", role="assistant", session_id="b"),
+            turn(3, "and so forth " * 20, role="assistant", session_id="c"),
         ]
     )
 
@@ -278,16 +279,22 @@ def test_what_the_assistant_said_is_not_held_back_where_it_is_asked_for() -> Non
     assert lost("where did I say the kiln is") == pytest.approx(1 - Weights().role_user)
 
 
-def test_roles_count_only_where_they_differ_and_names_make_persons() -> None:
+def test_roles_count_only_where_an_assistant_writes_at_length() -> None:
     alone = view_of(turns=[turn(2, "a kiln", role="assistant")])
     assert lost("kiln", alone) == 0
-    named = view_of(
-        turns=[
-            turn(1, "a kiln", session_id="a"),
-            turn(2, "a kiln", role="assistant", name="Bram", session_id="b"),
-        ]
-    )
-    assert lost("kiln", named) == 0
+    for length, who, held in ((20, "Bram", False), (20, None, True), (1, None, False)):
+        view = view_of(
+            turns=[
+                turn(1, "a kiln", session_id="a"),
+                turn(
+                    *(2, "a kiln " * length),
+                    role="assistant",
+                    name=who,
+                    session_id="b",
+                ),
+            ]
+        )
+        assert bool(lost("kiln", view)) is held
 
 
 # --------------------------------------------------------------- all of it together
@@ -316,6 +323,7 @@ def test_parts_add_up_and_scores_stay_on_the_scale_whatever_is_on(w: Weights) ->
         )
         for n in range(1, 30)
     ]
+    turns.append(turn(30, "and so forth " * 99, role="assistant"))
     facts = [
         fact(n, " ".join(rng.choice(words, 2)), source_ids=(f"t{n}", f"t{n + 3}"))
         for n in range(1, 20)

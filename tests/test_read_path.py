@@ -86,7 +86,10 @@ async def test_the_users_own_words_come_first_and_the_assistants_when_asked_for(
 ) -> None:
     await say(mem, "I use celadon on porcelain.", session_id="a")
     await say(
-        mem, "I use tenmoku on porcelain.", role="assistant", session_id="b", days=20
+        *(mem, "I use tenmoku on porcelain.", "And so it goes on. " * 20),
+        role="assistant",
+        session_id="b",
+        days=20,
     )
 
     async def first(question: str) -> str:

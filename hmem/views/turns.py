@@ -13,6 +13,9 @@ from hmem.views.table import Labels, Table
 
 _GAP = 3_600 * 1_000_000
 """Turns without a session that lie further apart (micros) are no neighbours."""
+_AT_LENGTH = 2.0
+"""How many times as long an assistant's turns are as its user's, at least: four times in
+BEAM, the same between people."""
 _NEXT, _NEXT_BUT_ONE = np.float32(0.75), np.float32(0.5)
 """What a word counts in the window of a passage one and two away. Chosen on the two LoCoMo
 dev conversations among eight shapes; all that reach two away are within half a point."""
@@ -34,7 +37,8 @@ class Turns(Table[TurnRow]):
         self.before, self.after = Grow(np.int64), Grow(np.int64)
         self.before_that, self.after_that = Grow(np.int64), Grow(np.int64)
         self.places = Places()
-        self.users_own, self.others = Grow(np.bool_), 0
+        self.users_own = Grow(np.bool_)
+        self._said = {True: [0, 0], False: [0, 0]}  # turns and characters, by users_own
         self.window_norm = Grow(np.float32)
         self._last: dict[int, int] = {}
         self._window_lengths: tuple[NDArray[np.float32], float] | None = None
@@ -67,12 +71,21 @@ class Turns(Table[TurnRow]):
         a person's, whatever its role."""
         own = [r.role == "user" or r.name is not None for r in rows]
         self.users_own.extend(own)
-        self.others += len(own) - sum(own)
+        for row, mine in zip(rows, own, strict=True):
+            said = self._said[mine]
+            said[0] += 1
+            said[1] += len(row.text)
 
     @property
     def of_two_kinds(self) -> bool:
-        """Whether some turns are the user's own words and others are not."""
-        return 0 < self.others < len(self)
+        """Whether some turns are the user's own words and others an assistant's, which
+        writes at length: of two people who chat, neither comes first, whatever role they
+        were given."""
+        (own, own_chars), (others, their_chars) = self._said[True], self._said[False]
+        return (
+            bool(own and others)
+            and their_chars * own >= _AT_LENGTH * own_chars * others
+        )
 
     def _speaker(self, row: TurnRow) -> int:
         n = self.speakers.number(row.name)
