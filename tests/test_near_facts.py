@@ -1,8 +1,14 @@
 """What is said again, in the same words or nearly, adds its turn to what is known."""
 
+import numpy as np
 import pytest
 
+from hmem.protocols import AddMemory, NewMemory, VectorRows, WritePlan
+from hmem.testing.fakes import HashEmbedder
 from hmem.testing.llms import fact, facts
+from hmem.text import content_hash, lexical
+from hmem.times import to_micros, utc_now
+from hmem.vectors import codec
 from tests.judge import (
     BRISTOL,
     JANUARY,
@@ -11,6 +17,7 @@ from tests.judge import (
     Judge,
     Open,
     config,
+    defect,
     known,
     one,
     opened,
@@ -137,3 +144,35 @@ async def test_a_closed_fact_that_is_said_again_is_a_new_one(opened: Open) -> No
     assert await known(mem) == ["Maya is a vegetarian now"]
     events = await mem.history(results[2].added[0], user_id="maya")
     assert [e.event for e in events if e.event == "ADD"] == ["ADD"] * 3
+
+
+@defect("an expired fact is cited, which the store refuses: what was said is nowhere")
+@pytest.mark.parametrize("mode", ["append", "reconcile"])
+async def test_a_fact_that_had_expired_and_is_said_again_is_a_new_one(
+    opened: Open, mode: str
+) -> None:
+    llm = Judge({"flute": facts(fact("Maya plays the flute", entities=["Maya"]))}, [])
+    mem = await opened(llm, mode=mode)
+    first = await says(mem, "I play the flute", JANUARY)
+    old = await one(mem, first.added[0])
+    assert await mem.delete(old.id, user_id="maya", observed_at=JANUARY)
+    text = "Maya plays the flute"
+    memory = NewMemory(
+        text=text,
+        hash=content_hash(text),
+        tokens=(lexical(text),),
+        ends=(len(text),),
+        valid_from=to_micros(old.valid_from),
+        expires_at=to_micros(old.valid_from) + 1,
+    )
+    codes = codec("int8").encode(HashEmbedder(256).vector(text)[None])
+    keys = np.zeros((1, 2), np.uint32)
+    rows = VectorRows(kind="memory", space=1, codec="int8", keys=keys, codes=codes)
+    op = AddMemory(memory=memory, vectors=rows)
+    await mem._rooms.parts.store.apply(
+        "maya", WritePlan(at=to_micros(utc_now()), ops=(op,))
+    )
+    result = await says(mem, "I play the flute again", MARCH)
+    assert (result.status, len(result.added)) == ("done", 1)
+    found = await mem.search("flute", user_id="maya", kinds="memory")
+    assert [hit.id for hit in found] == list(result.added)
