@@ -59,11 +59,15 @@ class Filter:
 
 
 def read_filter(
-    value: object, *, zone: ZoneInfo = _UTC, name: str = "filters"
+    value: object,
+    *,
+    zone: ZoneInfo = _UTC,
+    name: str = "filters",
+    moments: Collection[str] = (),
 ) -> Filter:
     """A Filter from what the caller gave; None and {} keep everything.
 
-    `zone` reads dates without an offset. Raises InputError and InputTypeError, which name
+    `zone` reads dates without an offset. Under the keys `moments` rows hold datetimes. Raises InputError and InputTypeError, which name
     the key: for unknown operators, wrong types, filters that no row can fit, and ones
     that are nested too deep or too large.
     """
@@ -71,7 +75,7 @@ def read_filter(
         return value
     if value is None:
         return Filter(Every(()))
-    return Filter(_Reader(zone, name).mapping(value, depth=0))
+    return Filter(_Reader(zone, name, moments).mapping(value, depth=0))
 
 
 def unknown_keys(
@@ -97,8 +101,9 @@ def unknown_keys(
 class _Reader:
     """One reading: what is left to spend, and how errors speak of it."""
 
-    def __init__(self, zone: ZoneInfo, name: str) -> None:
+    def __init__(self, zone: ZoneInfo, name: str, moments: Collection[str]) -> None:
         self._zone = zone
+        self._moments = moments
         self._name = name
         self._left = MAX_PARTS
 
@@ -166,7 +171,7 @@ class _Reader:
             raise InputError(f"{where} has no operator")
         tests = tuple(self._test(op, inner, where) for op, inner in given.items())
         field = Field(key, tests)
-        why = field.impossible()
+        why = field.impossible(moments=key in self._moments)
         if why is not None:
             raise InputError(f"{where} can fit no row: {why}")
         return field

@@ -6,9 +6,10 @@
     turns      role speaker message_id observed_at
 
 `at` is `Hit.at`: when a turn was said, since when a memory has been believed. Labels are
-typed: a value that a label never has is an error, as is one operator too many. The other
-names are keys of the metadata. A label comes before a key of that name; `metadata.role`
-is always the key `role`. A memory has no role, whatever its metadata says.
+typed: a value that a label never has is an error. Times are moments, and a date equals
+each moment of it: {"at": "2026-05-08"} is that day. The other names are keys of the
+metadata. A label comes before a key of that name; `metadata.role` is always the key `role`.
+A memory has no role, whatever its metadata says.
 
 What is almost a label's name is an error that says which one was meant, since a filter on
 a key that nobody has leaves nothing, or under `ne` everything.
@@ -93,12 +94,13 @@ class RowFilter:
 def read_row_filter(
     value: object, *, zone: ZoneInfo, name: str = "filters"
 ) -> RowFilter | None:
-    """A RowFilter from what the caller gave; None where it leaves nothing out.
+    """A RowFilter from what the caller gave; None where it leaves nothing out. A Filter of
+    `read_filter` is checked for its names and values alone.
 
     Raises what `read_filter` raises, and InputError for what is almost a label's name, for
     a row's column that is no label, and for a value that the label never has.
     """
-    found = read_filter(value, zone=zone, name=name)
+    found = read_filter(value, zone=zone, name=name, moments=_STAMPS)
     for field in _fields(found.root):
         _check_name(field.key, name)
         if field.key in LABELS:
@@ -234,11 +236,11 @@ def _check_name(key: str, name: str) -> None:
 
 def _label_meant(key: str) -> str | None:
     """The label that a key was probably meant to be."""
-    bare = _WORD.sub("", key.lower())
+    lower = key.lower()
+    bare = _WORD.sub("", lower)
     for label in sorted(LABELS | _MEANT.keys()):
-        known = _WORD.sub("", label)
-        near = len(known) > 5 and SequenceMatcher(None, bare, known).ratio() > _NEAR
-        if bare == known or near:
+        near = len(label) > 5 and SequenceMatcher(None, lower, label).ratio() > _NEAR
+        if near or bare == _WORD.sub("", label):
             return _MEANT.get(label, label)
     return None
 

@@ -103,13 +103,22 @@ class Field:
         """Its key."""
         yield self.key
 
-    def impossible(self) -> str | None:
-        """Why no row can fit, None if one may."""
+    def impossible(self, *, moments: bool = False) -> str | None:
+        """Why no row can fit, None if one may. `moments`: what rows hold under the key are
+        datetimes, of which one falls into a date without being equal to it."""
         tests = {test.op: test for test in self.tests}
         exists = tests.get("exists")
         if exists is not None and not exists.operands[0].value and len(tests) > 1:
             return "what does not exist cannot be compared"
-        return _empty_order(tests) or _no_value_left(tests)
+        if not moments:
+            return _empty_order(tests) or _no_value_left(tests)
+        same = tests.get("eq")
+        if same is not None:  # it begins and ends with its date
+            for op in ("gte", "lte"):
+                why = _empty_order({**tests, op: Test(op, same.operands)})
+                if why is not None:
+                    return why
+        return _empty_order(tests)
 
 
 def _no_value_left(tests: Mapping[str, Test]) -> str | None:

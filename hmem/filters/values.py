@@ -33,7 +33,10 @@ class Operand:
     zone: ZoneInfo
 
     def equals(self, other: object) -> bool:
-        """Whether a scalar of a row is the same."""
+        """Whether a scalar of a row is the same; of a moment (a datetime), whether it
+        falls into the date."""
+        if isinstance(other, datetime):
+            return self.period is not None and self.period[0] <= other < self.period[1]
         if self.type in ("text", "date"):
             if self.type == "text" and isinstance(other, str) and other == self.value:
                 return True
