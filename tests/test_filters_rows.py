@@ -178,6 +178,7 @@ def test_a_column_that_is_no_label_is_refused(key: str) -> None:
         pytest.param({"category": {"in": ["semantic", "x"]}}, InputError, id="one-of"),
         pytest.param({"kind": "fact"}, InputError, id="kind"),
         pytest.param({"kind": {"gt": "turn"}}, InputError, id="after-all-kinds"),
+        pytest.param({"kind": None}, InputError, id="no-kind"),
         pytest.param({"importance": {"gt": 10}}, InputError, id="over-ten"),
         pytest.param({"importance": "7"}, InputTypeError, id="text-for-number"),
         pytest.param({"importance": {"contains": 7}}, InputError, id="no-list"),
