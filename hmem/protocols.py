@@ -603,6 +603,24 @@ class Store(Protocol):
         """Return True when there may be jobs to claim, False after `timeout` seconds."""
         ...
 
+    async def erase(self, user_id: str, id: str) -> Erased:
+        """Destroy one memory (the one version) or one turn, and leave no copy of its words
+        in the files: its passages, vectors, names, what the journal says of it, and reasons
+        elsewhere that repeat it. Nothing for an unknown id. The user's profile goes, too.
+
+        A memory's neighbours stay as they were closed; what it replaced is followed by what
+        replaced it, or by nothing, and `chain` still tells of all that are left. A fact
+        loses an erased turn as its source, and its quote unless another source holds the
+        words; one that has then lost its quote or its last source is `verified` no more.
+        What facts say in words of their own stays. So does what a session holds: a resent
+        history does not bring the turn back.
+
+        A claim of the user's that is out is worth nothing from then on, its attempt not
+        counted, and replies that are stored with jobs are gone: what was made of the row
+        cannot be written any more. Views have to read the user whole.
+        """
+        ...
+
     async def erase_user(self, user_id: str) -> Erased:
         """Destroy every row, chunk and job of the user and leave no copy in the files."""
         ...

@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmem.errors import DamagedStoreError
-from hmem.stores.chunks import LEXICAL, MAX_ROWS, MIN_ROWS, VECTOR, Row, extend, read
+from hmem.stores.chunks import (
+    LEXICAL,
+    MAX_ROWS,
+    MIN_ROWS,
+    VECTOR,
+    Row,
+    extend,
+    read,
+    without,
+)
 
 rows = st.lists(
     st.builds(
@@ -67,6 +76,45 @@ def test_codes_come_out_as_they_went_in(n: int, batch: int, width: int) -> None:
             for (seq, passage), code in zip(columns.keys.tolist(), codes, strict=True)
         ]
     assert found == given_rows
+
+
+def taken_out(blob: bytes, layout: int, width: int) -> list[Row]:
+    """What a chunk holds. `width`: of a code."""
+    columns, at, found = read(blob, layout), 0, []
+    sizes = (columns.lengths * 4).tolist() or [width] * len(columns.keys)
+    for (seq, passage), size in zip(columns.keys.tolist(), sizes, strict=True):
+        found.append(Row(seq, passage, columns.body[at : at + size]))
+        at += size
+    assert at == len(columns.body)
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows, st.integers(1, 40), st.sampled_from([LEXICAL, VECTOR]), st.data())
+def test_a_row_can_be_taken_out_and_the_rest_goes_on(
+    given_rows: list[Row], batch: int, layout: int, data: st.DataObject
+) -> None:
+    if layout == VECTOR:
+        given_rows = [
+            row._replace(data=bytes([n]) * 8) for n, row in enumerate(given_rows)
+        ]
+    for _ in range(3):
+        seq = data.draw(st.sampled_from([row.seq for row in given_rows] + [7]))
+        left, lost = [], 0
+        for blob in stored(given_rows, layout, batch):
+            kept, gone = without(blob, layout, seq)
+            lost += gone
+            left += [] if kept is None else taken_out(kept, layout, 8)
+        assert left == [row for row in given_rows if row.seq != seq]
+        assert lost == len(given_rows) - len(left)
+        given_rows = left
+        if not left:
+            return
+    tail = Row(left[-1].seq, 9, b"\x07" * 8)
+    blob, _ = without(stored(left, layout, 64)[-1], layout, left[0].seq)
+    label = "" if layout == LEXICAL else "int8"
+    ((_, _, grown),) = extend(blob, [tail], layout, 3, label)
+    assert taken_out(grown, layout, 8)[-1] == tail
 
 
 def test_another_space_or_codec_starts_another_chunk() -> None:

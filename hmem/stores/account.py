@@ -46,6 +46,13 @@ _FIXED: Final = {
 _FIXED_TEXT: Final = {n: text for text, n in _FIXED.items()}
 _FEW: Final = 16
 
+_USED: Final = """SELECT 1 FROM episodes WHERE id BETWEEN :low AND :high
+        AND :n IN (agent, session, role, name)
+    UNION ALL SELECT 1 FROM memories WHERE id BETWEEN :low AND :high
+        AND :n IN (agent, session, event_precision, prompt)
+    UNION ALL SELECT 1 FROM jobs WHERE id BETWEEN :low AND :high AND session = :n
+    UNION ALL SELECT 1 FROM sessions WHERE id = :low + :n LIMIT 1"""
+
 IDLE: Final = 0
 LIVE: Final = 1
 IMPORT: Final = 2
@@ -142,6 +149,19 @@ class Account:
             n = self.take("label_seq")
             conn.execute("INSERT INTO labels VALUES(?, ?, ?)", (self.uid, text, n))
         return n
+
+    def drop_labels(self, conn: sqlite3.Connection, numbers: set[int | None]) -> int:
+        """Forget those of these labels that nothing of the user's has any more: how many
+        that are."""
+        dropped = 0
+        for n in numbers - {None, *_FIXED_TEXT}:
+            used = conn.execute(
+                _USED, {"n": n, "low": self.span[0], "high": self.span[1]}
+            )
+            if used.fetchone() is None:
+                sql = "DELETE FROM labels WHERE uid = ? AND n = ?"
+                dropped += conn.execute(sql, (self.uid, n)).rowcount
+        return dropped
 
     def known_label(self, conn: sqlite3.Connection, text: str) -> int | None:
         """The number that stands for the text, None if there is none."""

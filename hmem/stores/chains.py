@@ -5,7 +5,7 @@ the one after it starts, or earlier.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from hmem.stores import journal, streams
@@ -130,9 +130,36 @@ def part(
     )
     streams.touch(conn, account, row.id & SEQ_MAX)
     if row.next is not None:
-        both = [(row.id, row.next), (row.next, row.id)]
-        conn.executemany("INSERT OR IGNORE INTO parted VALUES(?, ?)", both)
+        _part_all(conn, row.id, [row.next])
     journal.note(conn, account, row.id, journal.REINSTATED, at, reason=reason)
+
+
+def unlink(conn: sqlite3.Connection, account: Account, row: Version) -> None:
+    """Take a row out of its history. What it replaced ends where it ended and is followed
+    by what followed it, if anything did. All of them stay one history."""
+    before = predecessors(conn, row.id)
+    after = _next(conn, row)
+    next_ = None if after is None else after.id
+    for earlier in before:
+        conn.execute("UPDATE memories SET next = ? WHERE id = ?", (next_, earlier.id))
+        journal.pass_on(conn, account, earlier.id, row.id, next_)
+    pairs = conn.execute("SELECT other FROM parted WHERE id = ?", (row.id,)).fetchall()
+    others = [there for (key,) in pairs if (there := version(conn, key)) is not None]
+    for (key,) in pairs:
+        both = [(row.id, key), (key, row.id)]
+        conn.executemany("DELETE FROM parted WHERE id = ? AND other = ?", both)
+    # What is followed by `after` is of one history with it already.
+    left = [*before, *others] if after is None else [after, *others]
+    if left:
+        _part_all(conn, left[0].id, [other.id for other in left[1:]])
+
+
+def _part_all(conn: sqlite3.Connection, key: int, others: Sequence[int]) -> None:
+    """Note that these belong to the history of the first one."""
+    for other in others:
+        if other != key:
+            both = [(key, other), (other, key)]
+            conn.executemany("INSERT OR IGNORE INTO parted VALUES(?, ?)", both)
 
 
 def whole_chain(conn: sqlite3.Connection, key: int) -> list[int]:

@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -164,6 +165,29 @@ def read(blob: bytes, layout: int) -> Columns:
     return Columns(
         keys, lengths, blob[at + numbers.size * int(width[2]) :], extra, label
     )
+
+
+def without(blob: bytes, layout: int, seq: int) -> tuple[bytes | None, int]:
+    """The chunk without the passages of a row, and how many those were; None when nothing
+    is left of it. Raises DamagedStoreError."""
+    columns = read(blob, layout)
+    kept = columns.keys[:, 0] != seq
+    gone = len(kept) - int(kept.sum())
+    if not gone:
+        return blob, 0
+    chunk = _reopened(blob)
+    sizes = [n << 2 for n in chunk.lengths]
+    if layout == VECTOR:
+        sizes = [len(columns.body) // len(kept)] * len(kept)
+    ends = list(accumulate(sizes))
+    left = [n for n, keep in enumerate(kept.tolist()) if keep]
+    chunk.seqs = [chunk.seqs[n] for n in left]
+    chunk.passages = [chunk.passages[n] for n in left]
+    chunk.lengths = [chunk.lengths[n] for n in left] if chunk.lengths else []
+    chunk.body = bytearray(
+        b"".join(columns.body[ends[n] - sizes[n] : ends[n]] for n in left)
+    )
+    return (chunk.blob() if left else None), gone
 
 
 def _reopened(blob: bytes) -> Chunk:

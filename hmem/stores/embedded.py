@@ -27,6 +27,7 @@ from hmem.protocols import (
 from hmem.records import Erased, JobStatus, Kind
 from hmem.stores import (
     erase,
+    erase_row,
     figures,
     jobs,
     plans,
@@ -224,11 +225,28 @@ class EmbeddedStore:
         if n is None:
             return Erased(rows={})
         rows = await self._handle.write(n, lambda conn: erase.erase(conn, user_id))
-        # Also without rows: an earlier call may have been cut off before this.
+        return Erased(rows=rows, pending=await self._left(n))
+
+    async def erase(self, user_id: str, id: str) -> Erased:  # noqa: A002
+        """See `Store.erase`."""
+        n = self._handle.known(user_id)
+        if n is None:
+            return Erased(rows={})
+        rows, _ = await self._handle.write(
+            n,
+            lambda conn: erase_row.erase_row(conn, user_id, id),
+            lambda done: done[1],
+        )
+        return Erased(rows=rows, pending=await self._left(n))
+
+    async def _left(self, n: int) -> tuple[str, ...]:
+        """What still holds what was erased, once the WAL is emptied. To be asked also when
+        nothing was erased: an earlier call may have been cut off before this."""
         async with self._handle.pool.use(n) as shard:
-            emptied = await shard.truncate(TRUNCATE_WITHIN)
-        why = f"{shard.path.name}-wal: a reader keeps old pages; a checkpoint ends them"
-        return Erased(rows=rows, pending=() if emptied else (why,))
+            if await shard.truncate(TRUNCATE_WITHIN):
+                return ()
+        why = "a reader keeps old pages; a checkpoint ends them"
+        return (f"{shard.path.name}-wal: {why}",)
 
     async def space(self) -> Space | None:
         """See `Store.space`."""

@@ -26,8 +26,9 @@ def free(account: Account) -> None:
     account.token += 1
 
 
-def requeue(conn: sqlite3.Connection, account: Account, back: int = 0) -> None:
-    """Queue what runs again. `back`: attempts to take back."""
+def requeue(conn: sqlite3.Connection, account: Account, back: int = 0) -> int:
+    """Queue what runs again: how many that are. `back`: attempts to take back."""
+    running = 0
     for is_import in (0, 1):
         keys = conn.execute(
             f"{jobs.OPEN} AND state = 1", (is_import, *account.span)
@@ -36,6 +37,18 @@ def requeue(conn: sqlite3.Connection, account: Account, back: int = 0) -> None:
             "UPDATE jobs SET state = 0, attempts = attempts - ? WHERE id = ?",
             [(back, key) for (key,) in keys],
         )
+        running += len(keys)
+    return running
+
+
+def interrupt(conn: sqlite3.Connection, account: Account) -> bool:
+    """End the claim that is out, its attempt not counted: what it was given is not there
+    any more. False: there is none."""
+    if account.hold_from is None or not requeue(conn, account, back=1):
+        return False
+    free(account)
+    settle(conn, account)
+    return True
 
 
 def holds(account: Account | None, claim: Claim) -> bool:

@@ -203,6 +203,14 @@ def store_reply(
     return changed.rowcount == 1
 
 
+def drop_replies(conn: sqlite3.Connection, account: Account) -> None:
+    """Forget what models replied about jobs that have not ended: they are asked again."""
+    conn.execute(
+        "UPDATE jobs SET reply = NULL WHERE id BETWEEN ? AND ? AND reply IS NOT NULL",
+        account.span,
+    )
+
+
 def purge(conn: sqlite3.Connection, after: int, before: int, n: int) -> int:
     """Forget jobs that ended before `before` (micros) among the next `n` keys after
     `after`. Returns the last key looked at, 0 at the end."""

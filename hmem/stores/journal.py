@@ -83,6 +83,37 @@ def _fits(event: int, noted: int | None, seq: int | None) -> bool:
     return event in (SUPERSEDED, MOVED) and noted in (None, seq)
 
 
+def pass_on(
+    conn: sqlite3.Connection,
+    account: Account,
+    key: int,
+    old: int,
+    new: int | None,
+) -> None:
+    """What was superseded by `old`, which goes, is superseded by `new`, or by nothing: then
+    it was closed. Why is not known any more."""
+    event, seq = (CLOSED, None) if new is None else (None, new & SEQ_MAX)
+    conn.execute(
+        "UPDATE history SET successor = ?, event = coalesce(?, event), reason = NULL"
+        " WHERE memory = ? AND successor = ? AND id BETWEEN ? AND ?",
+        (seq, event, key & SEQ_MAX, old & SEQ_MAX, *account.span),
+    )
+
+
+def remove(conn: sqlite3.Connection, account: Account, key: int) -> int:
+    """Destroy what was noted about a row, and the reasons why it took others' places: how
+    many entries went."""
+    conn.execute(
+        "UPDATE history SET reason = NULL WHERE successor = ? AND id BETWEEN ? AND ?",
+        (key & SEQ_MAX, *account.span),
+    )
+    gone = conn.execute(
+        "DELETE FROM history WHERE memory = ? AND id BETWEEN ? AND ?",
+        (key & SEQ_MAX, *account.span),
+    )
+    return gone.rowcount
+
+
 def entries(conn: sqlite3.Connection, account: Account, key: int) -> list[Entry]:
     """What was noted about a row, in order."""
     found = conn.execute(

@@ -19,6 +19,7 @@ from hmem.stores.rowcodec import (
 )
 
 _KINDS: Final[tuple[Kind, Kind]] = ("memory", "turn")
+_TABLES: Final[Mapping[int, str]] = {MEMORY: "memories", TURN: "episodes"}
 _FEW: Final = 64
 
 
@@ -135,23 +136,32 @@ def _locate(conn: sqlite3.Connection, account: Account, name: str) -> tuple[int,
         given = UUID(name).bytes
     except ValueError:
         return JOB, 0
-    for kind, table in ((MEMORY, "memories"), (TURN, "episodes")):
+    for kind, table in _TABLES.items():
         for (key,) in conn.execute(f"SELECT id FROM {table} WHERE uuid = ?", (given,)):  # noqa: S608
             if account.span[0] <= key <= account.span[1]:
                 return kind, key
     return JOB, 0
 
 
-def memory_key(conn: sqlite3.Connection, account: Account, name: str) -> int | None:
-    """The key of the user's memory with this public id."""
+def row_key(
+    conn: sqlite3.Connection, account: Account, name: str
+) -> tuple[int, int] | None:
+    """The kind and key of the user's memory or turn with this public id."""
     kind, key = _locate(conn, account, name)
-    if kind != MEMORY:
+    if kind not in _TABLES:
         return None
     row = conn.execute(
-        "SELECT recorded_at, uuid FROM memories WHERE id = ?", (key,)
+        f"SELECT recorded_at, uuid FROM {_TABLES[kind]} WHERE id = ?",  # noqa: S608
+        (key,),
     ).fetchone()
-    named = row is not None and row_id(account.incarnation, MEMORY, key, *row) == name
-    return key if named else None
+    named = row is not None and row_id(account.incarnation, kind, key, *row) == name
+    return (kind, key) if named else None
+
+
+def memory_key(conn: sqlite3.Connection, account: Account, name: str) -> int | None:
+    """The key of the user's memory with this public id."""
+    found = row_key(conn, account, name)
+    return found[1] if found is not None and found[0] == MEMORY else None
 
 
 def page(

@@ -152,6 +152,34 @@ def _alike(a: VectorRows, b: VectorRows) -> bool:
     return (a.space, a.codec, a.codes.shape[1]) == (b.space, b.codec, b.codes.shape[1])
 
 
+def remove(
+    conn: sqlite3.Connection, account: Account, table: str, kind: Kind, seq: int
+) -> int:
+    """Destroy a row's passages in `lex` or `vec`: how many there were. The others keep
+    their numbers; a view that has read them has to begin anew."""
+    low, high = _stream(account, kind)
+    layout = chunks.LEXICAL if table == "lex" else chunks.VECTOR
+    changed: list[tuple[int, bytes | None]] = []
+    removed = 0
+    sql = f"SELECT id, body FROM {table} WHERE id BETWEEN ? AND ?"  # noqa: S608
+    for key, body in conn.execute(sql, (low, high)):
+        left, gone = chunks.without(body, layout, seq)
+        if gone:
+            changed.append((key, left))
+            removed += gone
+    for key, left in changed:
+        if left is None:
+            conn.execute(f"DELETE FROM {table} WHERE id = ?", (key,))  # noqa: S608
+        else:
+            conn.execute(f"UPDATE {table} SET body = ? WHERE id = ?", (left, key))  # noqa: S608
+    last = conn.execute(
+        f"SELECT max(upto) FROM {table} WHERE id BETWEEN ? AND ?",  # noqa: S608
+        (low, high),
+    )
+    setattr(account, f"{table}_{kind}", last.fetchone()[0] or 0)
+    return removed
+
+
 def add_entities(
     conn: sqlite3.Connection, account: Account, names: Sequence[str], seq: int
 ) -> None:
@@ -193,6 +221,34 @@ def entities_since(
         )
         found[name] = [seq for (packed,) in parts for seq in unpack_seqs(packed)]
     return found
+
+
+def remove_entities(conn: sqlite3.Connection, account: Account, seq: int) -> int:
+    """Forget which names a memory holds: how many there were. A name that no other one
+    holds goes."""
+    rows = conn.execute(
+        "SELECT name, part, seqs FROM entities WHERE uid = ?", (account.uid,)
+    ).fetchall()
+    removed = 0
+    for name, part, packed in rows:
+        seqs = unpack_seqs(packed)
+        if seq not in seqs:
+            continue
+        removed += 1
+        place = (account.uid, name, part)
+        where = "WHERE uid = ? AND name = ? AND part = ?"
+        if len(seqs) == 1:
+            conn.execute(f"DELETE FROM entities {where}", place)  # noqa: S608
+        else:
+            left = pack_seqs([other for other in seqs if other != seq])
+            conn.execute(f"UPDATE entities SET seqs = ? {where}", (left, *place))  # noqa: S608
+    return removed
+
+
+def begin_anew(conn: sqlite3.Connection, account: Account) -> None:
+    """Rows go in `account.generation`: every view has to be read whole after it."""
+    account.log_floor = account.generation
+    conn.execute("DELETE FROM touched WHERE uid = ?", (account.uid,))
 
 
 def touch(conn: sqlite3.Connection, account: Account, seq: int) -> None:

@@ -25,12 +25,14 @@ pytest.register_assert_rewrite("hmem.testing.store")
 from hmem.protocols import Store  # noqa: E402 - after the line above, or it is too late
 from hmem.testing.store.accepting import AcceptTests  # noqa: E402
 from hmem.testing.store.applying import ApplyTests  # noqa: E402
+from hmem.testing.store.around import EraseAroundTests  # noqa: E402
 from hmem.testing.store.believing import BelievingTests  # noqa: E402
 from hmem.testing.store.citing import CiteTests, LinkTests  # noqa: E402
 from hmem.testing.store.crossing import CrossingTests  # noqa: E402
 from hmem.testing.store.deferring import DeferTests, SubsetTests  # noqa: E402
 from hmem.testing.store.ending import EraseTests, HouseTests, SpaceTests  # noqa: E402
-from hmem.testing.store.machine import HistoryTests  # noqa: E402
+from hmem.testing.store.erasing import EraseRowTests  # noqa: E402
+from hmem.testing.store.histories import HistoryTests  # noqa: E402
 from hmem.testing.store.profiling import ProfileTests  # noqa: E402
 from hmem.testing.store.queueing import ClaimTests  # noqa: E402
 from hmem.testing.store.reading import DeltaTests, RowTests  # noqa: E402
@@ -60,6 +62,8 @@ class StoreSuite(
     ListTests,
     RetryTests,
     EraseTests,
+    EraseRowTests,
+    EraseAroundTests,
     CrossingTests,
     SpaceTests,
     HouseTests,

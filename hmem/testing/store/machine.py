@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -15,7 +14,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from hmem.protocols import JobEnd, Outcome, Store
@@ -91,7 +89,8 @@ class StoreMachine(RuleBasedStateMachine):
         """Turns, to be worked on or not."""
         make = accept if queue else quiet
         done = self.run(self.store.accept(user, make(*map(turn, said))))
-        self.people[user].turns += said
+        person = self.people[user]
+        person.turns |= {person.take("turn"): text for text in said}
         if queue:
             self.people[user].jobs.append(done.job_id)
             self.people[user].deferred = False
@@ -222,11 +221,11 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(user=users, pick=picks, text=texts)
     def put_a_vector(self, user: str, pick: int, text: str) -> None:
         """For a turn that is there, or was never."""
-        turns = self.people[user].turns
-        seq = 1 + pick % (len(turns) + 1)
+        person = self.people[user]
+        seq = 1 + pick % (person.taken["turn"] + 1)
         self.run(self.store.apply(user, plan(put("turn", {(seq, 0): code(text)}))))
-        if seq <= len(turns):
-            self.people[user].codes["turn", seq] = code(text)
+        if seq in person.turns:
+            person.codes["turn", seq] = code(text)
 
     @precondition(
         lambda self: any(p.jobs and not p.deferred for p in self.people.values())
@@ -293,12 +292,40 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.run(self.store.hurry(user)) == self.people[user].deferred
         self.people[user].deferred = False
 
+    @rule(user=users, pick=picks)
+    def erase_a_fact(self, user: str, pick: int) -> None:
+        """One version of a fact; those that are left still tell of all of them."""
+        person = self.people[user]
+        if not person.facts:
+            return
+        fact = self._pick(person, pick)
+        erased = self.run(self.store.erase(user, fact.id))
+        assert erased.rows["memories"] == 1
+        person.erase(fact)
+        for left in person.family(fact):
+            told = self.run(self.store.chain(user, left))
+            assert [row.id for row in told] == person.family(fact)
+
+    @rule(user=users, pick=picks)
+    def erase_a_turn(self, user: str, pick: int) -> None:
+        """One turn. The job that it came with waits on."""
+        person = self.people[user]
+        seq = 1 + pick % (person.taken["turn"] + 1)
+        rows = self.run(self.store.page(user, "turn", after=seq - 1, limit=1))
+        if seq not in person.turns:
+            assert [row.seq for row in rows] != [seq]
+            return
+        assert self.run(self.store.erase(user, rows[0].id)).rows["episodes"] == 1
+        assert self.run(self.store.erase(user, rows[0].id)).total == 0
+        del person.turns[seq]
+        person.codes.pop(("turn", seq), None)
+
     @rule(user=users)
     def erase(self, user: str) -> None:
         """Everything of one user."""
         erased = self.run(self.store.erase_user(user))
         person = self.people[user]
-        assert (erased.total > 0) == bool(person.facts or person.turns)
+        assert (erased.total > 0) == any(person.taken.values())
         self.people[user] = Person()
         for views in self.views:
             mark = views[user].mark
@@ -320,7 +347,7 @@ class StoreMachine(RuleBasedStateMachine):
         rows = view.memories.values()
         found = {row.id: as_fact(row, person.facts.get(row.id)) for row in rows}
         assert found == person.facts
-        assert [row.text for row in view.turns.values()] == person.turns
+        assert {row.seq: row.text for row in view.turns.values()} == person.turns
         assert {k: set(v) for k, v in view.entities.items() if v} == person.links
         assert {(k[0], k[1]): c[2] for k, c in view.codes.items()} == person.codes
         assert len(view.pending) == len(person.jobs)
@@ -351,35 +378,3 @@ class StoreMachine(RuleBasedStateMachine):
             self.run(store.aclose())
         self.runner.close()
         self.folder.cleanup()
-
-
-def run_machine(maker: Maker, *, examples: int, steps: int) -> None:
-    """Run random histories; the seed is fixed, so that a failure comes again."""
-
-    class Machine(StoreMachine):
-        pass
-
-    Machine.maker = maker
-    run_state_machine_as_test(
-        Machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            print_blob=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-
-
-class HistoryTests:
-    """The state machine as a test. Raise the numbers for a long run."""
-
-    machine_examples = 15
-    machine_steps = 20
-
-    def test_random_histories_equal_the_model(self) -> None:
-        """Views kept by deltas, views read whole, and the model are one."""
-        run_machine(self, examples=self.machine_examples, steps=self.machine_steps)  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from hmem.protocols import MemoryRow
+from hmem.records import Kind
 from hmem.testing.store.making import DAY, T0
 
 
@@ -26,10 +28,11 @@ class Fact:
 
 @dataclass(slots=True)
 class Person:
-    """One user's facts and turns."""
+    """One user's facts and turns; `taken` are the sequences given so far."""
 
     facts: dict[str, Fact] = field(default_factory=dict)
-    turns: list[str] = field(default_factory=list)
+    turns: dict[int, str] = field(default_factory=dict)
+    taken: dict[Kind, int] = field(default_factory=lambda: {"memory": 0, "turn": 0})
     links: dict[str, set[int]] = field(default_factory=dict)
     codes: dict[tuple[str, int], bytes] = field(default_factory=dict)
     jobs: list[str] = field(default_factory=list)
@@ -53,9 +56,9 @@ class Person:
         """Add a fact; the status that it should have had.
 
         A line is kept in order of (start, sequence), and each version ends where the
-        next one begins: late or not, that is all there is to it.
+        next one begins, or earlier where that was erased.
         """
-        seq = len(self.facts) + 1
+        seq = self.take("memory")
         new = Fact(seq=seq, id=id_, text=text, since=since, line=seq, family=seq)
         if target is not None:
             new = replace(new, line=target.line, family=target.family)
@@ -64,13 +67,32 @@ class Person:
             (f for f in self.facts.values() if f.line == new.line),
             key=lambda f: (f.since, f.seq),
         )
-        for row, following in zip(rows, [*rows[1:], None], strict=True):
-            until = None if following is None else following.since
-            successor = None if following is None else following.id
-            self.facts[row.id] = replace(row, until=until, successor=successor)
+        for row, following in pairwise(rows):
+            if id_ in (row.id, following.id):
+                until = following.since if row.until is None else row.until
+                self.facts[row.id] = replace(
+                    row, until=min(until, following.since), successor=following.id
+                )
         if rows[-1].id != id_:
             return "late"
         return "applied" if target is None or target.until is None else "chained"
+
+    def take(self, kind: Kind) -> int:
+        """The next sequence."""
+        self.taken[kind] += 1
+        return self.taken[kind]
+
+    def erase(self, fact: Fact) -> None:
+        """Take a fact out; what it replaced is followed by what replaced it."""
+        del self.facts[fact.id]
+        for row in list(self.facts.values()):
+            belongs = row.belongs - {fact.id}
+            successor = fact.successor if row.successor == fact.id else row.successor
+            self.facts[row.id] = replace(row, belongs=belongs, successor=successor)
+        for seqs in self.links.values():
+            seqs.discard(fact.seq)
+        self.links = {name: seqs for name, seqs in self.links.items() if seqs}
+        self.codes.pop(("memory", fact.seq), None)
 
     def close(self, fact: Fact, until: int) -> str:
         """End a fact without successor; the status that it should have had."""
