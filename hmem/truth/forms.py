@@ -41,7 +41,7 @@ def _stripped(word: str) -> tuple[str, ...]:
     if word.endswith("ing") and len(word) > 5:
         return _bases(word[:-3])
     if word.endswith("ied"):
-        return (word[:-3] + "y",)
+        return (word[:-3] + "y", word[:-1])  # "tried", "died"
     if word.endswith("ed"):
         return _bases(word[:-2])
     return _singular(word)

@@ -86,6 +86,8 @@ def _items(found: Sequence[Token], aliases: frozenset[str]) -> Iterator[Item]:
         yield from _of_token(found[place], aliases)
 
 
+_ARTICLE = "\u2039article\u203a"
+"""Stands until the helping verbs are found: "has a broken leg" is no "has broken"."""
 _SILENT = frozenset(
     ".,;:!?\"'`()[]{}\u2026\u2013\u2014-\u201c\u201d\u2018\u2019*\u2022_"
 )
@@ -107,7 +109,9 @@ def _of_token(token: Token, aliases: frozenset[str]) -> Iterator[Item]:
         yield Item("number", token.word)
         return
     for word in _parts(token.word):
-        if word not in w.IDLE:
+        if word in w.ARTICLES:
+            yield Item("word", _ARTICLE)
+        elif word not in w.IDLE:
             yield _of_word(word, token, aliases)
 
 
@@ -188,6 +192,8 @@ def _without_helpers(items: Sequence[Item]) -> list[Item]:
     found: list[Item] = []
     past = False
     for at, item in enumerate(items):
+        if item.value == _ARTICLE:
+            continue
         after = _verb_after(items, at)
         negated = at + 1 < len(items) and items[at + 1].value in _NOT
         if _helps(item, after, negated=negated):

@@ -7,11 +7,12 @@
 "The project deadline is 15 October"                   nobody; the project deadline
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from hmem.truth import words as w
-from hmem.truth.forms import form
+from hmem.truth.forms import form, is_many
 from hmem.truth.reading import NO_LONGER, USER, USERS, Item, items_of
 
 _VERB_WORDS = (
@@ -30,19 +31,13 @@ _VERB_WORDS = (
     "break fall hurt injure heal give belong contain include run happen take last expire arrive "
     "depart increase decrease rise drop cancel approve reject accept deny commute babysit "
     "subscribe unsubscribe track prepare apply interview hire fire promote demote resign break "
-    "identify describe consist look seem appear remain help try allow let require focus"
+    "split quit cut put set hit shut identify describe consist look seem appear remain help try allow let require focus"
 )
 VERBS = frozenset(_VERB_WORDS.split())
 _AUXILIARIES = frozenset(
     ("be", "have", "do", "not", "never", "no", NO_LONGER, *w.MODALS, "used")
 )
 _PRONOUNS = frozenset(("he", "she", "they", "we", "it", "you"))
-_NOUN_WORDS = (
-    "date name call work study plan drink play cook run walk box fish garden order cost end "
-    "share rent track lift ski book change code program drive ride interview lead"
-)
-_NOUNS_TOO = frozenset(_NOUN_WORDS.split())
-"""Nouns behind "the user's", verbs behind "the user"."""
 _MOST = 8  # items in which a subject ends
 
 
@@ -71,10 +66,10 @@ class Subject:
             return True
         if self.kin or other.kin:
             return bool(self.kin & other.kin)
+        if self.user or other.user:
+            return self.user and other.user
         if self.names or other.names:
             return False
-        if self.user and other.user:
-            return True
         return bool(self.things & other.things)
 
     @property
@@ -83,6 +78,8 @@ class Subject:
 
     def _conflicts(self, other: "Subject") -> bool:
         """Whether they name two persons, or two things."""
+        if self.kin and other.kin and self.kin.isdisjoint(other.kin):
+            return True
         if self.names and other.names and self.names.isdisjoint(other.names):
             return not (self.names & other.things or other.names & self.things)
         one, two = sorted((self.things, other.things), key=len)
@@ -92,7 +89,7 @@ class Subject:
 def subject(text: str, *, user: Collection[str] = ()) -> Subject:
     """Who or what a fact is about. `user`: names that are the user's."""
     items = items_of(text, user=user)
-    end = _verb(items)
+    end = _verb(items, noun_first=_ARTICLE.match(text) is not None)
     if end is None:
         return Subject()
     if end == 0:
@@ -102,9 +99,23 @@ def subject(text: str, *, user: Collection[str] = ()) -> Subject:
     return _read(items[:end])
 
 
-def _verb(items: Sequence[Item]) -> int | None:
+def verb(text: str, *, user: Collection[str] = ()) -> Item | None:
+    """The first verb of a sentence."""
+    items = items_of(text, user=user)
+    at = _verb(items, noun_first=_ARTICLE.match(text) is not None)
+    return None if at is None else items[at]
+
+
+_ARTICLE = re.compile(
+    r"\W*(?:the|a|an|my|our|his|her|their|this|that)\b", re.IGNORECASE
+)
+
+
+def _verb(items: Sequence[Item], *, noun_first: bool) -> int | None:
     """Where the first verb stands; None where there is none, or too far on."""
     for at, item in enumerate(items[:_MOST]):
+        if at == 0 and noun_first:
+            continue
         if item.kind != "word" or item.value in (USER, USERS):
             continue
         if item.value in _AUXILIARIES or _is_verb(item, items[at - 1] if at else None):
@@ -115,11 +126,21 @@ def _verb(items: Sequence[Item]) -> int | None:
 def _is_verb(item: Item, before: Item | None) -> bool:
     if item.capital or (before is None and item.value.endswith("ing")):
         return False
+    if before is not None and before.value == USER and item.value.endswith("ing"):
+        return True
     lemmas = form(item.value).lemmas
-    verb = not lemmas.isdisjoint(VERBS) or (item.past and item.value not in VERBS)
-    if before is not None and _is_owner(before) and not lemmas.isdisjoint(_NOUNS_TOO):
-        return False
-    return verb
+    if before is not None and _is_owner(before):
+        return False  # "the user's work", "her walks"
+    named = before is not None and (before.value == USER or before.capital is not False)
+    if named and is_many(item.value) and one(item.value) not in w.PEOPLE:
+        return True  # "Anselm reports": what a name does, known as a verb or not
+    if item.value in VERBS and before is not None and _is_single_noun(before):
+        return False  # "the phone plan": what one thing does ends in "s"
+    return not lemmas.isdisjoint(VERBS) or (item.past and item.value not in VERBS)
+
+
+def _is_single_noun(item: Item) -> bool:
+    return item.capital is False and item.value != "and" and not is_many(item.value)
 
 
 def _is_owner(item: Item) -> bool:
@@ -137,21 +158,24 @@ def _read(items: Sequence[Item]) -> Subject:
     kin: set[str] = set()
     things: set[str] = set()
     owner = ""
+    owners: set[str] = set()
     users = any(item.value in (USER, USERS) for item in items)
     for item in items:
-        if item.kind != "word" or item.value in (USER, "and") or item.value in _LITTLE:
+        value = item.value
+        if item.kind != "word" or value in (USER, "and") or value in _LITTLE:
             continue
-        bare = item.value.removesuffix("'s").removesuffix("s'")
+        bare = value.removesuffix("'s").removesuffix("'")
         if _is_owner(item):
-            owner = f"{owner} {_one(bare)}".strip()
+            owner = f"{owner} {one(bare)}".strip()
+            owners.add(bare)
             names.update({bare} - {USERS, *_OWN} - w.PEOPLE)
-        elif _one(item.value) in w.PEOPLE:
-            kin.add(f"{owner} {_one(item.value)}".strip())
-            names.difference_update(owner.split())
+        elif one(value) in w.PEOPLE:
+            kin.add(f"{owner} {one(value)}".strip())
+            names -= owners
         elif item.capital is not False:
-            names.add(item.value)
+            names.add(value)
         else:
-            things.add(_one(item.value))
+            things.add(one(value))
     return Subject(
         user=users and not (kin and owner),
         users=users,
@@ -161,11 +185,12 @@ def _read(items: Sequence[Item]) -> Subject:
     )
 
 
-_LITTLE = w.DIRECTIONS | frozenset(("of", "that", "this", "also", "who", "which"))
+_LITTLE_WORDS = "of that this also who which new old current former next own only other"
+_LITTLE = w.DIRECTIONS | frozenset(_LITTLE_WORDS.split())
 
 
-def _one(word: str) -> str:
+def one(word: str) -> str:
     """A word without a plural's ending, in one spelling."""
     shorter = word.removesuffix("s")
-    one = shorter if len(shorter) > 2 and not shorter.endswith("s") else word
-    return w.SYNONYMS.get(one, one)
+    single = shorter if len(shorter) > 2 and not shorter.endswith("s") else word
+    return w.SYNONYMS.get(single, single)

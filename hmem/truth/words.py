@@ -112,8 +112,9 @@ YEAR_LEADS = _set(
 
 # --------------------------------------------------------------- words that do not count
 
+ARTICLES = _set("a an the")
 IDLE = _set(
-    "a an the currently presently nowadays now actually basically recently lately really "
+    "currently presently nowadays now actually basically recently lately really "
     "very just still already simply also"
 )
 SUBJECT_WORDS = _set("i me user")
@@ -195,7 +196,7 @@ _OPPOSITES = (
     "like:dislike,hate love:hate,dislike before:after increase:decrease,reduce left:right "
     "mother:father sister:brother son:daughter wife:husband aunt:uncle girlfriend:boyfriend "
     "grandmother:grandfather niece:nephew open:close,closed,shut start:stop,end,finish,quit "
-    "buy:sell win:lose arrive:leave,depart join:leave,quit accept:reject,decline,refuse "
+    "buy:sell win:lose lose:find arrive:leave,depart join:leave,quit accept:reject,decline,refuse "
     "agree:disagree hot:cold warm:cool,cold big:small tall:short long:short old:young,new "
     "early:late fast:slow high:low more:less,fewer rich:poor happy:sad,unhappy good:bad "
     "best:worst better:worse easy:hard,difficult cheap:expensive married:divorced,single,"
@@ -210,7 +211,7 @@ _OPPOSITES = (
     "approved:denied,rejected cancel:confirm cancelled:confirmed,booked asleep:awake "
     "temporary:permanent full-time:part-time vegan:omnivore sober:drunk import:export "
     "upgrade:downgrade promote:demote promoted:demoted hire:fire hired:fired follow:lead "
-    "above:below over:under up:down to:from with:without all:some,none,no always:never,rarely,"
+    "above:below over:under up:down for:against support:against to:from with:without all:some,none,no always:never,rarely,"
     "sometimes often:rarely,seldom every:no,some,most many:few most:few"
 )
 
