@@ -1,11 +1,8 @@
 """READ PATH: embed the question, bring the view up to date, rank, hand out hits."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
-from zoneinfo import ZoneInfo
 
 import anyio
 import numpy as np
@@ -17,10 +14,9 @@ from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
 from hmem.rank import Ask, Found, past_mask, rank
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
-from hmem.render import Line, Style, event_words, gist, pack_under, wider
-from hmem.scoring import Floats, Weights, spread
-from hmem.text.questions import wants_all
-from hmem.times import from_micros, local
+from hmem.render import lines_of, pack_under, styled
+from hmem.scoring import Floats, Weights
+from hmem.times import from_micros
 from hmem.vectors import index
 from hmem.vectors.units import unit_query
 from hmem.views import View, ViewCache
@@ -108,9 +104,11 @@ class Retriever:
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
             zone = self._config.zone
-            lines = _lines(read, zone) if read else []
-            lines, style = _styled(lines, hits, ask, weights)
-            return pack_under(head, lines, max_tokens=cap, style=style)
+            lines = lines_of(hits, read.passages if read else (), zone)
+            ordered, style = styled(
+                lines, hits, query=ask.query, terms=ask.terms, weights=weights
+            )
+            return pack_under(head, ordered, max_tokens=cap, style=style)
 
         return SearchResult(
             hits=hits,
@@ -247,67 +245,3 @@ def _given(vector: Floats, space: Space | None) -> Floats | None:
     if space is None:
         return None
     return unit_query(vector, dim=space.dim)
-
-
-def _event(memory: MemoryRecord | None, zone: ZoneInfo) -> str:
-    if memory is None or memory.event_start is None:
-        return ""
-    end = memory.event_end
-    return event_words(
-        local(memory.event_start, zone),
-        None if end is None else local(end, zone),
-        memory.event_precision,
-    )
-
-
-def _before(memory: MemoryRecord, zone: ZoneInfo) -> tuple[str, datetime, datetime]:
-    """What a fact replaced, and from when until when it was believed."""
-    until = memory.valid_to or memory.valid_from
-    return memory.text, local(memory.valid_from, zone), local(until, zone)
-
-
-def _lines(read: _Read, zone: ZoneInfo) -> list[Line]:
-    """The lines of a block, best first."""
-    return [
-        _line(hit, ends, part, zone)
-        for hit, (ends, part) in zip(read.hits, read.passages, strict=True)
-    ]
-
-
-def _styled(
-    lines: list[Line], hits: Sequence[Hit], ask: Ask, w: Weights
-) -> tuple[list[Line], Style]:
-    """In which order lines are tried and how they are shown. A question that wants a
-    little of everything gets the gist of each, from all sessions rather than much of
-    one."""
-    if not w.gist_chars:
-        return lines, Style(restatements=w.restatements)
-    terms = frozenset(ask.terms.tolist())
-    everything = wants_all(ask.query)
-    style = Style(
-        whole_tokens=0 if everything else w.whole_tokens,
-        brief=partial(gist, terms=terms, chars=w.gist_chars),
-        restatements=w.restatements,
-    )
-    if not everything:
-        return lines, style
-    groups = [h.session_id or x.day for h, x in zip(hits, lines, strict=True)]
-    order = spread([hit.score for hit in hits], groups, toll=w.spread_toll)
-    return [lines[i] for i in order], style
-
-
-def _line(hit: Hit, ends: tuple[int, ...], part: int, zone: ZoneInfo) -> Line:
-    """What a hit says in a block, dated by the reader's clocks."""
-    record = hit.episode or hit.memory
-    return Line(
-        id=hit.id,
-        kind=hit.kind,
-        text=hit.text,
-        at=local(hit.at, zone),
-        speaker=hit.speaker or (hit.role or "").capitalize(),
-        pending=hit.pending,
-        stable=hit.memory is not None and hit.memory.category == "procedural",
-        event=_event(hit.memory, zone),
-        before=tuple(_before(m, zone) for m in hit.replaced),
-        longer=wider(record.text, ends, part) if record and len(ends) > 1 else (),
-    )

@@ -9,6 +9,7 @@ its citation number (one token), its date stands once a day and a text is always
 so that no memory can pass for a heading or for somebody else's words.
 """
 
+from hmem.render.hits import lines_of, styled
 from hmem.render.lines import Line, event_words, gist, one_line, wider
 from hmem.render.packing import Style, pack, pack_under
 
@@ -17,8 +18,10 @@ __all__ = [
     "Style",
     "event_words",
     "gist",
+    "lines_of",
     "one_line",
     "pack",
     "pack_under",
+    "styled",
     "wider",
 ]
