@@ -5,7 +5,7 @@ HMEM_LONG=1 runs 50,000 steps.
 """
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from hmem import AsyncMemory, Config
 from hmem.protocols import AddMemory, WritePlan
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import FrozenClock
-from hmem.times import to_micros
+from hmem.times import to_micros, utc_now
 from tests.bitemporal_machine import live, new_memory
 from tests.judge import defect
 
@@ -33,11 +33,39 @@ async def test_random_histories_are_what_plain_python_says_they_are() -> None:
 @pytest.mark.skipif(not os.environ.get("HMEM_LONG"), reason="HMEM_LONG=1 runs it")
 @pytest.mark.parametrize("seed", range(25))
 async def test_fifty_thousand_steps_are_what_plain_python_says_they_are(
-    seed: int, record_property: Callable[[str, object], None]
+    seed: int,
 ) -> None:
     seen = await live(seed, steps=2_000)
-    record_property("seen", dict(seen))
     assert seen["questions"] > 2_000
+
+
+async def test_closed_and_expired_facts_take_no_place_from_open_ones(
+    tmp_path: Path,
+) -> None:
+    config = Config(path=tmp_path / "m", shards=1, embed="none", worker="off")
+    async with AsyncMemory(config) as mem:
+        store, now = mem._rooms.parts.store, to_micros(utc_now())
+        target: str | None = None
+        for n in range(60):
+            memory = new_memory(f"where Maya lives: house {n}", now - 1_000 + n)
+            op = AddMemory(memory=memory, supersedes=target)
+            plan = WritePlan(at=now, ops=(op,))
+            target = (await store.apply("maya", plan)).outcomes[0].id
+        gone = [
+            new_memory(f"where Maya lives, for an hour: {n}", now - 10, now - 5)
+            for n in range(61)
+        ]
+        other = new_memory("Odile lives elsewhere", now - 2_000)
+        ops = [AddMemory(memory=memory) for memory in (*gone, other)]
+        await store.apply("maya", WritePlan(at=now, ops=tuple(ops)))
+        found = await mem.search(
+            "where Maya lives", user_id="maya", kinds="memory", k=2
+        )
+        assert [hit.text for hit in found] == [
+            "where Maya lives: house 59",
+            "Odile lives elsewhere",
+        ]
+        assert len(await mem.get_all(user_id="maya", kind="memory")) == 2
 
 
 # ------------------------------------------------------- what was known, and later moved

@@ -136,6 +136,26 @@ async def test_a_fact_that_many_add_at_once_in_two_processes_is_stored_once(
     assert sorted(row.source_ids) == sorted(turns)
 
 
+async def test_of_facts_that_name_one_person_at_once_none_is_left_out(
+    config: Config,
+) -> None:
+    stores = [EmbeddedStore(config) for _ in range(2)]
+    for store in stores:
+        await store.open()
+
+    async def name(n: int) -> None:
+        op = add(f"fact {n}", entities=["ghent", f"only {n}"])
+        await stores[n % 2].apply("maya", plan(op))
+
+    await asyncio.gather(*map(name, range(50)))
+    delta = await stores[0].delta("maya")
+    assert delta is not None
+    assert sorted(delta.entities["ghent"]) == list(range(1, 51))
+    assert len(delta.entities) == 51
+    for store in stores:
+        await store.aclose()
+
+
 # ---------------------------------------------------------------- one row, many times
 
 
