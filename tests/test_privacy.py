@@ -86,6 +86,13 @@ def test_a_secret_is_found_in_the_middle_of_anything() -> None:
         assert left(redact(text).text, fake.secrets) == [], fake.name
 
 
+def test_a_key_and_a_password_of_one_line_are_gone() -> None:
+    key = "sk" + "-test-FAKE0123456789abcdef"
+    read = redact(f"my key is {key}, password = hunter2-FAKE")
+    assert read.text == "my key is [redacted:api_key], password = [redacted:password]"
+    assert read.found == {"api_key": 1, "password": 1}
+
+
 # ------------------------------------------------------------------------ policy
 
 
