@@ -98,6 +98,30 @@ def test_conversations_that_take_turns_stay_apart_however_many_there_are() -> No
     assert_allclose(places.best_near(values, 1e-3), [1, 0, 0, 0.999, 0, 0], atol=1e-9)
 
 
+def test_a_session_that_goes_on_later_is_still_one() -> None:
+    deltas, view = Deltas(), view_of()
+    first = [turn(1, "bees", session_id="a"), turn(2, "x", session_id="b")]
+    view.apply(deltas.next(whole=True, turns=[*first, turn(3, "y", session_id="a")]))
+    near = view.turns.places.best_near
+    assert_allclose(near(np.array([1.0, 0, 0]), 0.1), [1, 0, 0.9])
+    view.apply(deltas.next(turns=[turn(4, "z", session_id="b")]))
+    assert_allclose(near(np.array([0, 1.0, 0, 0]), 0.1), [0, 1, 0, 0.9])
+
+
+def test_words_reach_two_turns_either_way_the_nearer_the_more() -> None:
+    view = view_of(turns=[turn(n, f"filler{n}") for n in range(1, 10)])
+    lone = view_of(
+        turns=[turn(n, "bees" if n == 5 else f"filler{n}") for n in range(1, 10)]
+    )
+    assert not any(f.parts for f in found(view, "bees", ALONE))
+    words = [
+        scores(lone, "bees", ALONE)[f"t{n}"].parts.get("window_words", 0.0)
+        for n in range(1, 10)
+    ]
+    assert words[4] > words[3] > words[2] > words[1] == words[0] == 0
+    assert words == pytest.approx(words[::-1])
+
+
 def test_what_was_said_after_as_of_lends_nothing() -> None:
     talk = [turn(n, f"filler{n}") for n in range(1, 5)]
     later = [turn(n, "the bees swarm") for n in range(30, 34)]
@@ -129,7 +153,10 @@ def test_a_fact_rises_with_the_turns_it_cites() -> None:
 
 
 def test_a_fact_without_a_source_keeps_all_of_its_own_score() -> None:
-    view = view_of(memories=[fact(1, "keeps bees"), fact(2, "likes tea")])
+    view = view_of(
+        turns=[turn(1, "bees"), turn(2, "tea", session_id="b")],
+        memories=[fact(1, "keeps bees"), fact(2, "likes tea", source_ids=("t2",))],
+    )
     lent, alone = scores(view, "bees"), scores(view, "bees", ALONE)
     assert lent["m1"].score == pytest.approx(alone["m1"].score, abs=1e-6)
 
@@ -219,6 +246,7 @@ def test_what_is_of_the_time_asked_about_rises_and_nothing_is_filtered() -> None
         memories=[
             fact(1, "bees", event_start=190 * HOUR, event_end=230 * HOUR),
             fact(210, "bees", event_start=900 * HOUR),
+            fact(3, "bees", event_start=195 * HOUR),  # a moment, just at the start
             fact(2, "bees"),
         ],
     )
@@ -227,10 +255,10 @@ def test_what_is_of_the_time_asked_about_rises_and_nothing_is_filtered() -> None
         i: f.parts.get("time", 0.0) for i, f in scores(view, "bees", when=when).items()
     }
     most = pytest.approx(0.8 * Weights().time)
-    assert time["t200"] == time["m1"] == time["m210"] == most
+    assert time["t200"] == time["m1"] == time["m210"] == time["m3"] == most
     assert time["t250"] == pytest.approx(0.4 * Weights().time)  # told days after
     assert time["t100"] == time["t600"] == time["m2"] == 0
-    assert len(time) == 7
+    assert len(time) == 8
     order = list(scores(view, "bees", kinds=frozenset(("turn",)), when=when))
     assert order == ["t200", "t250", "t100", "t600"]
 

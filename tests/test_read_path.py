@@ -58,6 +58,15 @@ async def test_a_question_for_all_gets_a_little_of_each(mem: AsyncMemory) -> Non
     assert "on and on all day. \u2026" in every.text
 
 
+async def test_a_question_for_all_takes_from_all_sessions(mem: AsyncMemory) -> None:
+    for n in range(30):
+        await say(mem, f"kiln log {n}: kiln, kiln again", session_id="busy", days=40)
+    await say(mem, "a word on the kiln in spring, and on much else", session_id="quiet")
+    cap = {"user_id": "u", "max_tokens": 160}
+    assert "in spring" not in (await mem.context("where is the kiln?", **cap)).text
+    assert "in spring" in (await mem.context("summarize the kiln", **cap)).text
+
+
 async def test_what_fits_is_shown_whole_however_it_is_asked_for(
     mem: AsyncMemory,
 ) -> None:

@@ -270,12 +270,14 @@ def test_lines_are_shown_whole_until_so_much_is_used_and_then_in_brief() -> None
 
 
 def test_what_was_cut_grows_back_before_anything_else_grows() -> None:
-    wide = said(1, "the first", longer=("w " * 30,))
+    wide = said(1, "the first", longer=("w " * 22,))
     cut = said(2, "part 2 " + "word " * 20)
-    style = Style(brief=halved)
-    block = pack([wide, cut], max_tokens=50, style=style)
-    assert cut.text.strip() in block.text
-    assert "the first" in block.text
+    for cap, shown in ((45, (False, True)), (70, (True, True))):
+        block = pack([wide, cut], max_tokens=cap, style=Style(brief=halved))
+        assert (
+            wide.longer[0].strip() in block.text,
+            cut.text[30:90] in block.text,
+        ) == (shown)
 
 
 @pytest.mark.parametrize("seed", range(12))
