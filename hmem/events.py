@@ -14,6 +14,7 @@ worker_error      error            a failure that nothing foresaw
 other_embedding_space              this process works on no jobs
 search_degraded   reasons
 listing_degraded  reasons
+row_erased        user_id, rows: one memory or turn, and what hung on it
 user_erased       rows
 """
 

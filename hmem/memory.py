@@ -167,7 +167,7 @@ class AsyncMemory(Reading):
         BadTimeError before the memory), and stays as history.
 
         False when there is nothing to close: an unknown id, another user's, a memory that
-        is closed already, and a turn (what was said stays said; `delete_user` erases).
+        is closed already, and a turn (what was said stays said; `erase` destroys).
         """
         user = read_id(user_id, "user_id")
         with self._life.call():
@@ -186,6 +186,24 @@ class AsyncMemory(Reading):
         user = read_id(user_id, "user_id")
         with self._life.call():
             return await self._rooms.editor.reinstate(user, id, reason=reason)
+
+    async def erase(self, id: str, *, user_id: object) -> Erased:
+        """Destroy one memory or one turn: its words, vectors, names and journal are in no
+        file afterwards, or `pending` says where and why. Nothing for an unknown id.
+
+        Of a memory this one version goes. What it replaced stays closed, followed by what
+        replaced it, if anything did; `history` tells of those that are left. The turns that
+        say the same stay: erase them, too, or `admin.retry` may read them anew.
+
+        Of a turn go the words, also where memories quote it. Memories that were made of it
+        stand, without it as a source; one that has no source left, or lost its quote, is
+        not `verified` any more. A list that is resent does not bring the turn back.
+
+        The user's profile goes with either, and is made anew in time.
+        """
+        user = read_id(user_id, "user_id")
+        with self._life.call():
+            return await self._rooms.erase_row(user, id)
 
     async def delete_user(self, user_id: object) -> Erased:
         """Destroy all that is stored of a user, in every file. Others are untouched."""

@@ -276,6 +276,10 @@ class Scoped:
         """See `AsyncMemory.flush`; it waits for all users' jobs."""
         await self._memory.flush(timeout=timeout)
 
+    async def erase(self, id: str) -> Erased:
+        """See `AsyncMemory.erase`."""
+        return await self._memory.erase(id, user_id=self.scope.user_id)
+
     async def delete_user(self) -> Erased:
         """See `AsyncMemory.delete_user`."""
         return await self._memory.delete_user(self.scope.user_id)

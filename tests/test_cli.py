@@ -47,7 +47,8 @@ def test_help_names_the_commands() -> None:
     names = re.findall(r"^  (\w+) ", result.output.split("Commands:")[1], flags=re.M)
     assert names == [
         *("demo", "add", "search", "context", "list", "timeline", "count", "get"),
-        *("history", "delete", "stats", "jobs", "doctor", "worker", "models"),
+        *("history", "delete", "erase", "stats", "jobs", "doctor", "worker"),
+        "models",
     ]
 
 

@@ -59,6 +59,7 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         "models list": ("models", "list"),
         "add": ("add", "Ana sings.", "-u", "ana"),
         "delete": ("delete", fact, "-u", "ana"),
+        "erase": ("erase", fact, "-u", "ana", "--yes"),
     }
     found = {}
     for name, args in calls.items():

@@ -185,6 +185,36 @@ def test_delete_closes_and_says_so(moved: tuple[str, str]) -> None:
     refused("delete", new, "-u", "ana", code=1, says="nothing was closed")
 
 
+def test_erase_destroys_one_row_once_it_is_sure(
+    moved: tuple[str, str], tmp_path: Path
+) -> None:
+    old, new = moved
+    refused("erase", old, "-u", "ana", code=2, says="say --yes")
+    refused("erase", old, "-u", "ben", "--yes", code=1, says="nothing was erased")
+    turn = rows()[1]["id"]
+    erased = told("erase", turn, "-u", "ana", "--yes")
+    assert (erased["id"], erased["pending"]) == (turn, [])
+    assert erased["rows"]["episodes"] == 1
+    assert texts() == ["Ana lives in Ghent."]
+    assert ok("erase", old, "-u", "ana", "--yes").stdout == f"erased {old}\n"
+    refused("erase", old, "-u", "ana", "--yes", code=1, says="nothing was erased")
+    assert [event["id"] for event in told("history", new, "-u", "ana")] == [new]
+    files = [path for path in (tmp_path / "m").rglob("*") if path.is_file()]
+    for word in (b"Bristol", b"Ghent it is!"):
+        assert not [path for path in files if word in path.read_bytes()]
+
+
+def test_erase_asks_on_a_terminal(
+    moved: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmem.cli.cmd_erase._somebody_is_there", lambda: True)
+    for answer, code in (("n", 1), ("", 1), ("y", 0)):
+        result = run("erase", moved[0], "-u", "ana", stdin=f"{answer}\n")
+        assert result.exit_code == code
+        assert "Erase this memory for good? [y/N]" in result.stderr
+    assert result.stdout == f"erased {moved[0]}\n"
+
+
 def test_stats_and_jobs_count_over_all_users(moved: tuple[str, str]) -> None:
     stats = told("stats")
     assert (stats["users"], stats["memories"], stats["turns"]) == (1, 2, 1)
@@ -278,6 +308,7 @@ def test_reading_makes_no_store_and_starts_no_work(tmp_path: Path) -> None:
         ("get", "x", "-u", "ana"),
         ("history", "x", "-u", "ana"),
         ("delete", "x", "-u", "ana"),
+        ("erase", "x", "-u", "ana", "--yes"),
         ("stats",),
         ("jobs",),
     ):

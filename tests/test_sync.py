@@ -95,9 +95,12 @@ def verbs(mem: Memory) -> dict[str, Callable[[], object]]:
         "receipt": lambda: mem.receipt("x", **u),
         "flush": lambda: mem.flush(),
         "delete_user": lambda: mem.delete_user("u"),
+        "erase": lambda: mem.erase("x", **u),
         "stats": lambda: mem.admin.stats(),
         "health": lambda: mem.admin.health(),
         "queued": lambda: mem.admin.queued(),
+        "jobs": lambda: mem.admin.jobs(),
+        "retry": lambda: mem.admin.retry("x", **u),
         "scoped.search": lambda: scoped.search("hi"),
     }
 

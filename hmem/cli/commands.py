@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "get": ("cmd_read:get", "Show one memory or turn."),
     "history": ("cmd_read:history", "Show what happened to a memory."),
     "delete": ("cmd_write:delete", "Close a memory."),
+    "erase": ("cmd_erase:erase", "Destroy one memory or one turn."),
     "stats": ("cmd_operate:stats", "Count what is stored."),
     "jobs": (
         "cmd_jobs:jobs",

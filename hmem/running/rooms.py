@@ -232,6 +232,14 @@ class Rooms:
             self.parts.space = space
             self.retriever.use_space(space)
 
+    async def erase_row(self, user_id: str, row_id: object) -> Erased:
+        """Destroy one memory or one turn."""
+        erased = await self.parts.store.erase(user_id, read_row_id(row_id))
+        self.retriever.forget(user_id)
+        if erased.total:
+            self.events("row_erased", user_id=user_id, rows=erased.total)
+        return erased
+
     async def erase(self, user_id: str) -> Erased:
         """Destroy all of a user."""
         erased = await self.parts.store.erase_user(user_id)

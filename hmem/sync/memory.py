@@ -188,6 +188,10 @@ class Memory(SyncReading):
             lambda: self._inner.reinstate(id, user_id=user_id, reason=reason)
         )
 
+    def erase(self, id: str, *, user_id: object) -> Erased:
+        """See `AsyncMemory.erase`."""
+        return self._loop.run(lambda: self._inner.erase(id, user_id=user_id))
+
     def delete_user(self, user_id: object) -> Erased:
         """See `AsyncMemory.delete_user`."""
         return self._loop.run(lambda: self._inner.delete_user(user_id))

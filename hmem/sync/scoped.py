@@ -271,6 +271,10 @@ class SyncScoped:
         """See `Memory.flush`; it waits for all users' jobs."""
         self._memory.flush(timeout=timeout)
 
+    def erase(self, id: str) -> Erased:
+        """See `Memory.erase`."""
+        return self._memory.erase(id, user_id=self.scope.user_id)
+
     def delete_user(self) -> Erased:
         """See `Memory.delete_user`."""
         return self._memory.delete_user(self.scope.user_id)
