@@ -163,6 +163,10 @@ said = st.lists(
 queries = st.sampled_from(
     [*PHRASES, *WORDS.values(), '"x" OR user_id : bo', "\U0001f41d", "maya"]
 )
+FILTERS: tuple[Any, ...] = (
+    *(None, None, None, {"role": "user"}, {"kind": "memory"}, {"nobody": 1}),
+    *({"at": {"gte": "2024-05-01"}}, {"NOT": {"session_id": "s1"}}),
+)
 TIMES = (None, None, "2024-04-30", "2024-05-01", "2024-05-02", "2030-01-01")
 times = st.sampled_from(TIMES)
 options = st.fixed_dictionaries(
@@ -178,6 +182,19 @@ options = st.fixed_dictionaries(
         "kinds": st.sampled_from([None, "turn", "memory", ("turn", "memory")]),
         "min_score": st.sampled_from([None, None, 0.0, 0.2]),
         "vector": st.sampled_from([None, None, "Ghent", "zq1canary"]),
+        "filters": st.sampled_from(FILTERS),
+    }
+)
+chosen = st.fixed_dictionaries(
+    {
+        "agent_id": st.sampled_from([None, None, "a1"]),
+        "session_id": labels,
+        "as_of": times,
+        "known_at": times,
+        "during": st.sampled_from([None, None, "2024", ("2024-05-01", "2025")]),
+        "kind": st.sampled_from([None, "turn", "memory"]),
+        "entity": st.sampled_from([None, None, "maya", "ghent"]),
+        "filters": st.sampled_from(FILTERS),
     }
 )
 
@@ -405,6 +422,31 @@ class Tenants(RuleBasedStateMachine):
                     return found
 
         self.read(user, pages)
+
+    @rule(user=users, limit=st.sampled_from([1, 3, 100]), given=chosen)
+    def list_some(self, user: str, limit: int, given: Any) -> None:
+        given = {name: value for name, value in given.items() if value is not None}
+
+        async def count(mem: AsyncMemory, names: Names) -> Any:
+            return await mem.count(user, **given)
+
+        def pages(verb: str) -> Verb:
+            async def read(mem: AsyncMemory, names: Names) -> Any:
+                found, cursor = [], None
+                while True:
+                    page = await getattr(mem, verb)(
+                        user_id=user, limit=limit, cursor=cursor, **given
+                    )
+                    found.append(list(page))
+                    cursor = page.cursor
+                    if cursor is None:
+                        return found
+
+            return read
+
+        many = self.read(user, count)
+        assert sum(map(len, self.read(user, pages("get_all")))) == many
+        assert sum(map(len, self.read(user, pages("timeline")))) >= many
 
     @rule(user=users, pick=picks)
     def by_id(self, user: str, pick: int) -> None:

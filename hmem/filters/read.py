@@ -162,7 +162,7 @@ class _Reader:
             given: Mapping[Any, object] = value
         else:
             given = {"in" if isinstance(value, (list, tuple)) else "eq": value}
-            if value == "*":
+            if isinstance(value, str) and value == "*":
                 raise InputError(
                     f"{where}: '*' is no wildcard; write {{'exists': True}}, "
                     "or {'eq': '*'} for the text"
