@@ -31,6 +31,7 @@ from hmem.reconcile import (
     Admitted,
     Decision,
     Known,
+    Near,
     Proposal,
     admit,
     decide,
@@ -40,11 +41,9 @@ from hmem.records import Skipped
 from hmem.times import from_micros, local, to_micros
 from hmem.verdicts import Verdict, read
 
-NEAR = 0.95
-"""Cosine from which two facts may be one [design, section 6]."""
-_ALIKE = 0.5
-"""Cosine from which a fact is shown to the model beside a candidate: below it nothing is
-similar, and no second call is made."""
+ALIKE = 0.5
+"""Cosine from which a fact speaks of something like it; in reconcile mode it is then
+shown to the model beside the candidate, and where there is none no second call is made."""
 _BESIDE, _MOST_SHOWN = 5, 40
 _DECISION_TOKENS = 60
 _VERDICTS = Schema("decisions", prompts.RECONCILE_VERSION, prompts.RECONCILE_SCHEMA)
@@ -152,16 +151,19 @@ class Decider:
         facts = await self._embedding.facts(
             [fact_texts(self._memory(talk, one)) for one in candidates], last=last
         )
+        near = await self._recall.near(
+            user_id,
+            [fact.vector for fact in facts],
+            least=ALIKE,
+            now=max(turn.observed_at for turn in talk.turns),
+        )
         if self._config.mode == "reconcile":
-            proposals = await self._asked(user_id, talk, candidates, facts, part, keep)
+            proposals = await self._asked(user_id, talk, candidates, near, part, keep)
         else:
             proposals = [proposed(talk, one) for one in candidates]
-        near = await self._recall.near(
-            user_id, [fact.vector for fact in facts], least=NEAR
-        )
         decisions = decide(
             talk,
-            candidates,
+            admitted,
             proposals,
             near=near,
             vectors=[fact.vector for fact in facts],
@@ -193,12 +195,12 @@ class Decider:
         user_id: str,
         talk: Talk,
         candidates: Sequence[Candidate],
-        facts: Sequence[Fact],
+        near: Sequence[Sequence[Near]],
         part: Part,
         keep: Keep,
     ) -> list[Proposal]:
         """What the model says about each candidate and what is known nearby."""
-        rows = await self._beside(user_id, talk, facts, part)
+        rows = await self._beside(user_id, talk, near, part)
         if not rows or not candidates:
             return [Proposal() for _ in candidates]
         if part.verdict:
@@ -228,16 +230,17 @@ class Decider:
         return [_proposal(one, rows) for one in verdicts]
 
     async def _beside(
-        self, user_id: str, talk: Talk, facts: Sequence[Fact], part: Part
+        self,
+        user_id: str,
+        talk: Talk,
+        near: Sequence[Sequence[Near]],
+        part: Part,
     ) -> list[MemoryRow]:
         """The facts that a second opinion is asked about; those of a kept reply where
         there is one."""
         if part.verdict:
             ids: Sequence[str] = part.beside
-        elif any(fact.vector is not None for fact in facts):
-            near = await self._recall.near(
-                user_id, [fact.vector for fact in facts], least=_ALIKE
-            )
+        elif self._embedding.embedder is not None:
             close = [one.row.id for found in near for one in found[:_BESIDE]]
             ids = list(dict.fromkeys(close))[:_MOST_SHOWN]
         else:

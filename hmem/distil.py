@@ -148,6 +148,7 @@ class Distiller:
                 waiting.extend(reversed(pieces))
         out.usage = notes.usage
         out.lost = sum(part.lost for part in notes.parts.values())
+        out.skipped = [one for part in notes.parts.values() for one in part.skipped]
         return out
 
     async def preview(
@@ -229,8 +230,7 @@ class Distiller:
             await self._failed(run, e)
             return
         out.ops += self._decider.ops(decided)
-        out.skipped += extracted.dropped
-        out.skipped += decided.skipped
+        part.skipped = (*extracted.dropped, *decided.skipped)
         self._ladder.meter.decided(decided.tally)
         part.done = True
         part.lost = extracted.lost

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from hmem.protocols import TurnRow
-from hmem.records import Usage
+from hmem.records import Skipped, Usage
 
 _VERSION = 1
 
@@ -26,6 +26,7 @@ class Part:
     split: bool = False
     done: bool = False
     lost: int = 0
+    skipped: tuple[Skipped, ...] = ()
     reply: str = ""
     shown: tuple[str, ...] = ()
     verdict: str = ""
@@ -88,6 +89,7 @@ def _part(value: dict[str, Any]) -> Part:
         split=bool(value.get("split")),
         done=bool(value.get("done")),
         lost=int(value.get("lost", 0)),
+        skipped=tuple(Skipped(**one) for one in value.get("skipped", ())),
         reply=str(value.get("reply", "")),
         shown=tuple(str(one) for one in value.get("shown", ())),
         verdict=str(value.get("verdict", "")),

@@ -98,12 +98,18 @@ class Recall:
         return await self._views.read(user_id, look) or ()
 
     async def near(
-        self, user_id: str, vectors: Sequence[Matrix | None], *, least: float
+        self,
+        user_id: str,
+        vectors: Sequence[Matrix | None],
+        *,
+        least: float,
+        now: int,
     ) -> list[list[Near]]:
-        """For each vector the open facts with a cosine of at least `least`, best first."""
+        """For each vector the facts that are open at `now` (micros) with a cosine of at
+        least `least`, best first."""
 
         def look(view: View) -> list[list[Near]]:
-            return [[] if v is None else _near(view, v, least) for v in vectors]
+            return [[] if v is None else _near(view, v, least, now) for v in vectors]
 
         found = None
         if any(v is not None for v in vectors):
@@ -154,7 +160,7 @@ def _vector(view: View, turn: TurnRow) -> Matrix | None:
     return vector
 
 
-def _near(view: View, vector: Matrix, least: float) -> list[Near]:
+def _near(view: View, vector: Matrix, least: float, now: int) -> list[Near]:
     facts = view.facts
     cosines = facts.dense(vector)[:-1]
     close = np.flatnonzero(cosines >= least)
@@ -162,7 +168,8 @@ def _near(view: View, vector: Matrix, least: float) -> list[Near]:
     for doc in close[np.argsort(-cosines[close], kind="stable")].tolist():
         at = int(facts.doc_row.view[doc])
         row = facts.rows[at]
-        if row.valid_to is None and row.forgotten_at is None:
+        expired = row.expires_at is not None and row.expires_at <= now
+        if row.valid_to is None and row.forgotten_at is None and not expired:
             found.setdefault(at, float(cosines[doc]))
     return [Near(facts.rows[at], cosine) for at, cosine in found.items()]
 

@@ -9,8 +9,8 @@ What a model proposes is carried out only where code agrees (`hmem.truth`):
       names are not in its turns
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -23,6 +23,7 @@ from hmem.extract import Candidate, Talk
 from hmem.protocols import MemoryRow, TurnRow
 from hmem.text import content_hash, proper_nouns
 from hmem.times import from_micros
+from hmem.truth.gates import Side, judge
 from hmem.truth.guards import differs
 from hmem.truth.provenance import Checked, check
 from hmem.truth.roles import Said, Voice, rule
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
     from hmem.timeparse import When
 
 Action = Literal["add", "supersede", "cite", "close", "drop"]
-MAX_ENDED = 4
-"""Facts that one reply may replace or end: one that ends more has lost the thread, or
-follows what somebody wrote into the talk."""
-_SAME = 0.95
+SAME = 0.95
+"""Cosine from which two facts may be one, unless something in them differs [design,
+section 6]."""
 _NOT_SAID = frozenset(("negation", "opposite", "modality", "question", "direction"))
 
 Vector = NDArray[np.float32]
@@ -123,17 +123,9 @@ def proposed(talk: Talk, one: Candidate) -> Proposal:
     )
 
 
-@dataclass(slots=True)
-class _Sofar:
-    """What was decided of the candidates before."""
-
-    ended: set[str] = field(default_factory=set)
-    kept: list[int] = field(default_factory=list)
-
-
 def decide(
     talk: Talk,
-    candidates: Sequence[Candidate],
+    admitted: Sequence[Admitted],
     proposals: Sequence[Proposal],
     *,
     near: Sequence[Sequence[Near]],
@@ -142,138 +134,177 @@ def decide(
 ) -> list[Decision]:
     """One decision per candidate, in order. `near` and `vectors` belong to the candidates;
     `known` holds the targets of the proposals that are there."""
-    found: list[Decision] = []
-    sofar = _Sofar()
-    for n, (one, proposal) in enumerate(zip(candidates, proposals, strict=True)):
-        decision = _repeats(one, near[n])
+    bench = _Bench(talk, known, vectors)
+    return [
+        bench.decide(n, one, proposal, near[n])
+        for n, (one, proposal) in enumerate(zip(admitted, proposals, strict=True))
+    ]
+
+
+class _Bench:
+    """Decides about one reply's candidates, one after the other."""
+
+    def __init__(
+        self,
+        talk: Talk,
+        known: Mapping[str, Known],
+        vectors: Sequence[Vector | None],
+    ) -> None:
+        self._talk = talk
+        self._known = known
+        self._vectors = vectors
+        self._named = _named(talk)
+        self._users = _users(talk)
+        self._ended: set[str] = set()
+        self._kept: dict[int, Candidate] = {}
+
+    def decide(
+        self, n: int, one: Admitted, proposal: Proposal, near: Sequence[Near]
+    ) -> Decision:
+        """The decision about candidate `n`."""
+        decision = _repeats(one.candidate, near)
         if decision is not None:
-            decision = _and_ends(talk, decision, proposal, known, sofar)
+            decision = self._and_ends(decision, one, proposal, near)
         else:
-            decision = _said_before(n, candidates, vectors, sofar)
+            decision = self._said_before(n, one.candidate)
         if decision is None:
-            decision = _judged(talk, one, proposal, known, sofar)
+            decision = self._judged(one, proposal, near)
         if decision.action in ("add", "supersede"):
-            sofar.kept.append(n)
+            self._kept[n] = one.candidate
         if decision.action in ("supersede", "close") and decision.target is not None:
-            sofar.ended.add(decision.target)
+            self._ended.add(decision.target)
         if decision.ends is not None:
-            sofar.ended.add(decision.ends)
-        found.append(decision)
-    return found
+            self._ended.add(decision.ends)
+        return decision
+
+    def _said_before(self, n: int, one: Candidate) -> Decision | None:
+        """The decision about one that an earlier candidate of the same reply says."""
+        mine = self._vectors[n]
+        for at, other in self._kept.items() if mine is not None else ():
+            vector = self._vectors[at]
+            if mine is None or vector is None or float(mine @ vector) < SAME:
+                continue
+            if differs(one.text, other.text, user=self._users) is None:
+                why = "says the same as another fact of the reply"
+                return Decision(candidate=one, action="drop", reason=why)
+        return None
+
+    def _and_ends(
+        self, cited: Decision, one: Admitted, proposal: Proposal, near: Sequence[Near]
+    ) -> Decision:
+        """A fact that stands already may take the place of another one all the same."""
+        target = proposal.target
+        if proposal.verb not in ("UPDATE", "DELETE") or target in (None, cited.target):
+            return cited
+        refusal = self._refusal(one, proposal, near, verified=True)
+        if refusal is not None:
+            return replace(cited, refused=(target, refusal))
+        return replace(cited, ends=target)
+
+    def _judged(
+        self, one: Admitted, proposal: Proposal, near: Sequence[Near]
+    ) -> Decision:
+        """The decision about a candidate that is new."""
+        fact, old = one.candidate, self._known.get(proposal.target or "")
+        checked = _checked(self._talk, fact, old, self._named)
+        unsure = f"not verified: {', '.join(checked.why)}"
+        added = Decision(
+            candidate=fact,
+            action="add",
+            reason=None if checked.verified else unsure,
+            quote=checked.quote,
+            verified=checked.verified,
+        )
+        if proposal.verb == "ADD" or proposal.target is None:
+            why = proposal.refused
+            return added if why is None else replace(added, refused=(None, why))
+        refusal = self._refusal(one, proposal, near, verified=checked.verified)
+        if refusal is not None or old is None:
+            return replace(added, refused=(proposal.target, refusal or ""))
+        if proposal.verb == "NOOP":
+            return _cite(fact, old.row, proposal.reason or "known already")
+        return replace(
+            added,
+            action="close" if proposal.verb == "DELETE" else "supersede",
+            target=old.row.id,
+            reason=proposal.reason,
+        )
+
+    def _refusal(
+        self,
+        one: Admitted,
+        proposal: Proposal,
+        near: Sequence[Near],
+        *,
+        verified: bool,
+    ) -> str | None:
+        """Why a proposal is not carried out; None if it is."""
+        old = self._known.get(proposal.target or "")
+        if old is None:
+            return "there is no such fact"
+        if proposal.verb == "NOOP":
+            says = _says_all(self._talk, old.row, one.candidate)
+            return None if says else "it does not say all of this"
+        if old.row.id in self._ended:
+            return "another fact of the reply ended it"
+        turns = _turns(self._talk, one.candidate)
+        verdict = judge(
+            Side(
+                text=one.candidate.text,
+                at=from_micros(max(turn.observed_at for turn in turns)),
+                category=one.candidate.category,
+                agent_id=turns[0].agent_id,
+                voice=one.voice,
+                verified=verified,
+            ),
+            Side(
+                text=old.row.text,
+                at=from_micros(old.row.valid_from),
+                category=old.row.category,
+                agent_id=old.row.agent_id,
+                voice=_voice(old),
+                verified=old.row.verified,
+            ),
+            shown=True,
+            is_open=old.row.valid_to is None and old.row.forgotten_at is None,
+            user=self._users,
+            cosine=next((x.cosine for x in near if x.row.id == old.row.id), None),
+            closed=len(self._ended),
+        )
+        if verdict.late and proposal.verb == "DELETE":
+            return "it is newer"  # to take its place one is inserted before it
+        return verdict.refusal
+
+
+def _users(talk: Talk) -> frozenset[str]:
+    """Names of the user's own: of the one who talks in that role, where it is one."""
+    names = {turn.name for turn in talk.turns if turn.role == "user" and turn.name}
+    return frozenset(names if len(names) == 1 else ())
+
+
+def _voice(old: Known) -> Voice | None:
+    """Whose words an old fact rests on, as far as its turns are there."""
+    roles = {turn.role for turn in old.turns}
+    if "user" in roles:
+        return "user"
+    return "assistant" if "assistant" in roles else None
 
 
 def _repeats(one: Candidate, near: Sequence[Near]) -> Decision | None:
     """The decision about a candidate that an open fact says already."""
     same = content_hash(one.text)
-    for close in near:
-        if close.row.hash == same:
-            return _cite(one, close.row, "duplicate")
-    for close in near:
-        if differs(one.text, close.row.text) is None:
-            return _cite(one, close.row, f"near duplicate ({close.cosine:.3f})")
-    return None
-
-
-def _said_before(
-    n: int,
-    candidates: Sequence[Candidate],
-    vectors: Sequence[Vector | None],
-    sofar: _Sofar,
-) -> Decision | None:
-    """The decision about one that an earlier candidate of the same reply says."""
-    mine = vectors[n]
-    if mine is None:
-        return None
-    for at in sofar.kept:
-        other = vectors[at]
-        if other is None or float(mine @ other) < _SAME:
-            continue
-        if differs(candidates[n].text, candidates[at].text) is None:
-            why = "says the same as another fact of the reply"
-            return Decision(candidate=candidates[n], action="drop", reason=why)
+    close = [x for x in near if x.cosine >= SAME]
+    for twin in close:
+        if twin.row.hash == same:
+            return _cite(one, twin.row, "duplicate")
+    for twin in close:
+        if differs(one.text, twin.row.text) is None:
+            return _cite(one, twin.row, f"near duplicate ({twin.cosine:.3f})")
     return None
 
 
 def _cite(one: Candidate, row: MemoryRow, reason: str) -> Decision:
     return Decision(candidate=one, action="cite", target=row.id, reason=reason)
-
-
-def _and_ends(
-    talk: Talk,
-    cited: Decision,
-    proposal: Proposal,
-    known: Mapping[str, Known],
-    sofar: _Sofar,
-) -> Decision:
-    """A fact that stands already may take the place of another one all the same."""
-    old = known.get(proposal.target or "")
-    if proposal.verb not in ("UPDATE", "DELETE") or proposal.target == cited.target:
-        return cited
-    refusal = _refusal(talk, cited.candidate, proposal, old, sofar)
-    if refusal is not None:
-        return replace(cited, refused=(proposal.target or "", refusal))
-    return replace(cited, ends=proposal.target)
-
-
-def _judged(
-    talk: Talk,
-    one: Candidate,
-    proposal: Proposal,
-    known: Mapping[str, Known],
-    sofar: _Sofar,
-) -> Decision:
-    """The decision about a candidate that is new."""
-    checked = _checked(talk, one, known.get(proposal.target or ""))
-    added = Decision(
-        candidate=one,
-        action="add",
-        reason=None if checked.verified else f"not verified: {', '.join(checked.why)}",
-        quote=checked.quote,
-        verified=checked.verified,
-    )
-    if proposal.verb == "ADD" or proposal.target is None:
-        why = proposal.refused
-        return added if why is None else replace(added, refused=(None, why))
-    old = known.get(proposal.target)
-    refusal = _refusal(talk, one, proposal, old, sofar)
-    if refusal is not None or old is None:
-        return replace(added, refused=(proposal.target, refusal or ""))
-    match proposal.verb:
-        case "NOOP":
-            return _cite(one, old.row, proposal.reason or "known already")
-        case "DELETE":
-            return replace(
-                added, action="close", target=old.row.id, reason=proposal.reason
-            )
-        case _:
-            return replace(
-                added, action="supersede", target=old.row.id, reason=proposal.reason
-            )
-
-
-def _refusal(
-    talk: Talk, one: Candidate, proposal: Proposal, old: Known | None, sofar: _Sofar
-) -> str | None:
-    """Why a proposal is not carried out; None if it is."""
-    if old is None:
-        return "there is no such fact"
-    if old.row.valid_to is not None or old.row.forgotten_at is not None:
-        return "it is not open"
-    if proposal.verb == "NOOP":
-        return None if _says_all(talk, old.row, one) else "it does not say all of this"
-    if proposal.verb == "DELETE" and _older(talk, one, old):
-        return "it is newer"
-    if old.row.id in sofar.ended:
-        return "another fact of the reply ended it"
-    if len(sofar.ended) >= MAX_ENDED:
-        return f"more than {MAX_ENDED} in one reply"
-    return None
-
-
-def _older(talk: Talk, one: Candidate, old: Known) -> bool:
-    """Whether a candidate was said before an old fact began. To take its place it is
-    inserted before it; to end it, it comes too early."""
-    return max(turn.observed_at for turn in _turns(talk, one)) < old.row.valid_from
 
 
 def _says_all(talk: Talk, row: MemoryRow, one: Candidate) -> bool:
@@ -296,7 +327,9 @@ def _named(talk: Talk) -> frozenset[str]:
     return frozenset((*names, *proper_nouns("\n".join((*texts, talk.profile)))))
 
 
-def _checked(talk: Talk, one: Candidate, old: Known | None) -> Checked:
+def _checked(
+    talk: Talk, one: Candidate, old: Known | None, named: Collection[str]
+) -> Checked:
     """Whether the turns bear a candidate out. What it replaces may be named in it."""
     turns = _turns(talk, one)
     texts = [turn.text for turn in turns]
@@ -304,16 +337,19 @@ def _checked(talk: Talk, one: Candidate, old: Known | None) -> Checked:
     if old is not None:
         texts.append(old.row.text)
         times.append(from_micros(old.row.valid_from))
-    return check(
+    found = check(
         one.text,
         one.quote,
         one.entities,
         texts,
         at=times,
         zone=talk.zone,
-        names=_named(talk),
+        names=named,
         when=_mentions,
     )
+    if found.source is not None and found.source >= len(turns):
+        return replace(found, quote=None)  # the old fact's words are nobody's
+    return found
 
 
 def _mentions(text: str, *, at: datetime, zone: ZoneInfo) -> "list[When]":
