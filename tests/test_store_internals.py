@@ -167,6 +167,8 @@ async def test_every_operation_is_one_hop(store: EmbeddedStore) -> None:
         lambda: store.profile("ana"),
         lambda: store.hurry("ana"),
         lambda: store.job("ana", done.job_id),
+        lambda: store.jobs(statuses=("dead",), limit=9),
+        lambda: store.retry("ana", done.job_id),
         lambda: store.queued("ana"),
         lambda: store.renew(claim, 60),
         lambda: store.apply("ana", plan(add("d"), claim=claim, end=DONE)),
@@ -187,6 +189,9 @@ async def test_a_user_never_seen_costs_neither_a_hop_nor_a_file(tmp_path: Path) 
     assert await store.notes("nobody", "x") == []
     assert await store.profile("nobody") is None
     assert await store.hurry("nobody") is False
+    assert await store.retry("nobody", "x") is False
+    assert await store.jobs(statuses=("dead",), limit=9) == []
+    assert (await store.erase("nobody", "x")).total == 0
     assert (await store.erase_user("nobody")).total == 0
     assert store.hops == 0
     assert [name for name in os.listdir(tmp_path) if ".db" in name] == []
