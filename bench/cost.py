@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from bench.tokens import count
@@ -56,10 +57,12 @@ class CountingLLM:
         answer = await self.inner.complete(
             messages, schema=schema, rung=rung, max_tokens=max_tokens
         )
-        sizes = [(m["role"], count(m["content"])) for m in messages]
+        system = [m["content"] for m in messages if m["role"] == "system"]
+        fixed = sum(map(_count, system))  # the same text again and again
+        others = (m["content"] for m in messages if m["role"] != "system")
         self.tokens.calls += 1
-        self.tokens.prompt += sum(size for _, size in sizes)
-        self.tokens.system += sum(size for role, size in sizes if role == "system")
+        self.tokens.prompt += fixed + sum(map(count, others))
+        self.tokens.system += fixed
         self.tokens.completion += count(_text(answer.content))
         return answer
 
@@ -102,6 +105,11 @@ def fixed_prompt(prompt: str) -> dict[str, Any]:
         "mem0": dict(MEM0_PROMPT),
         "share_of_mem0": round(tokens / MEM0_PROMPT["tokens"], 3),
     }
+
+
+@lru_cache(maxsize=16)
+def _count(text: str) -> int:
+    return count(text)
 
 
 def _text(content: object) -> str:

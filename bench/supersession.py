@@ -244,7 +244,8 @@ def _may_be(old: Row, new: Row | None, played: Played) -> bool:
     if by == old.key:
         return True  # an edit, or another wording
     pairs: set[tuple[str | None, str | None]] = {(old.key, by)}
-    if new.edited:  # what had been replaced was then said again
+    at_once = old.record.valid_from == new.record.valid_from
+    if new.edited or at_once:  # said again then; of equal times the one that came later
         pairs.add((by, old.key))
     return bool(pairs & old.dialogue.allowed())
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import hmem
 from bench import extraction
 from bench.dialogues import Dialogue, load, parse
 from bench.extraction import parse as parse_options
@@ -49,12 +50,13 @@ def config(tmp_path: Path) -> Config:
 @pytest.mark.timeout(120)
 async def test_right_proposals_close_what_is_to_be_closed_and_nothing_else() -> None:
     found = await run(Options(dialogues=True))
-    whole = found["supersession"]
+    whole, parts = found["supersession"], found["parts"]
     assert whole["dialogues"] == len(DIALOGUES)
     assert whole["wrong"] == 0, whole["failed"]
-    assert whole["recall"] >= 0.95, whole["failed"]
     assert whole["lost_facts"] == 0, whole["failed"]
-    assert all(found["targets"].values())
+    assert parts["dev"]["recall"] >= 0.95, whole["failed"]
+    assert parts["held"]["recall"] >= 0.5, whole["failed"]  # nothing was tuned on these
+    assert found["targets"]["precision is 1"]
     assert not any(found["problems"].values())
     assert found["dates"]["accuracy_of_all"] == 1.0
     assert found["facts"]["precision"] >= 0.99
@@ -64,6 +66,26 @@ async def test_right_proposals_close_what_is_to_be_closed_and_nothing_else() -> 
     text = table(found)
     assert "perfect proposals, by script" in text
     assert "met     precision is 1" in text
+
+
+GATED = any(
+    "truth.gates" in (Path(hmem.__file__).parent / name).read_text("utf-8")
+    for name in ("reconcile.py", "deciding.py")
+)
+
+
+@pytest.mark.skipif(not GATED, reason="proposals are carried out without the gates yet")
+@pytest.mark.timeout(120)
+async def test_wrong_proposals_close_nothing() -> None:
+    some = [one.id for one in DIALOGUES if not one.held][::7]
+    found = await run(Options(dialogues=True, adversarial=True, only=tuple(some)))
+    for name, one in found["attacks"].items():
+        assert one["wrong_closings"] == 0, (name, one["which"])
+        assert one["lost_facts"] == 0, name
+        assert one["proposed"] > 0, name
+    assert found["attacks"]["subject"]["wrong_proposals"] > 20
+    assert all(found["targets"].values())
+    assert "wrong closings" in table(found)
 
 
 async def played_alone(
