@@ -17,7 +17,6 @@ from tests.judge import (
     Judge,
     Open,
     config,
-    defect,
     known,
     one,
     opened,
@@ -146,7 +145,6 @@ async def test_a_closed_fact_that_is_said_again_is_a_new_one(opened: Open) -> No
     assert [e.event for e in events if e.event == "ADD"] == ["ADD"] * 3
 
 
-@defect("an expired fact is cited, which the store refuses: what was said is nowhere")
 @pytest.mark.parametrize("mode", ["append", "reconcile"])
 async def test_a_fact_that_had_expired_and_is_said_again_is_a_new_one(
     opened: Open, mode: str

@@ -106,12 +106,12 @@ async def test_all_candidates_are_judged_in_one_call_with_their_dates_and_cost(
     said = facts(
         fact("Maya lives in Ghent now", entities=["Maya", "Ghent"]),
         fact("Maya plays the cello", entities=["Maya"]),
-        fact("Maya is fond of tea", entities=["Maya"]),
+        fact("Maya's bike is green now", entities=["Maya"]),
     )
     held = facts(
         fact("Maya lives in Bristol", entities=["Maya", "Bristol"]),
         fact("Maya plays the flute", entities=["Maya"]),
-        fact("Maya is fond of coffee", entities=["Maya"]),
+        fact("Maya's bike is red", entities=["Maya"]),
         fact("Somebody called yesterday from the harbour office"),
     )
     llm = Judge(
@@ -119,8 +119,10 @@ async def test_all_candidates_are_judged_in_one_call_with_their_dates_and_cost(
         [verdict(0, "UPDATE", 0), verdict(2, "UPDATE", 2), verdict(1, "ADD")],
     )
     mem = await opened(llm)
-    await says(mem, "Bristol, the flute, coffee. The harbour office called", JANUARY)
-    result = await says(mem, "Ghent, the cello, tea now", MARCH)
+    await says(
+        mem, "Bristol, the flute, my bike is red. The harbour office called", JANUARY
+    )
+    result = await says(mem, "Ghent, the cello, my bike is green now", MARCH)
     assert len(llm.judged) == 1
     assert "[0] Maya lives in Ghent now (said 2026-03-01)" in llm.calls[-1].text
     assert "[0] Maya lives in Bristol (since 2026-01-05)" in llm.calls[-1].text
@@ -195,8 +197,19 @@ async def test_a_noop_about_a_fact_that_says_another_number_is_an_add(
     assert len(await known(mem)) == 2
 
 
-async def test_one_reply_ends_no_more_than_four_facts(opened: Open) -> None:
-    instruments = ("cello", "flute", "harp", "viola", "tuba", "lute", "oboe")
+async def test_one_reply_ends_no_more_than_eight_facts(opened: Open) -> None:
+    instruments = [
+        "cello",
+        "flute",
+        "harp",
+        "viola",
+        "tuba",
+        "lute",
+        "oboe",
+        "horn",
+        "organ",
+        "drums",
+    ]
     held = facts(
         *(fact(f"Maya plays the {x} well", entities=["Maya"]) for x in instruments)
     )
@@ -217,8 +230,8 @@ async def test_one_reply_ends_no_more_than_four_facts(opened: Open) -> None:
     words = ", ".join(instruments)
     await says(mem, f"I play these well: {words}", JANUARY)
     result = await says(mem, f"I play these no longer: {words}", MARCH)
-    assert (len(result.added), len(result.superseded)) == (7, 4)
-    assert len(await known(mem)) == 10
+    assert (len(result.added), len(result.superseded)) == (10, 8)
+    assert len(await known(mem)) == 12
 
 
 @pytest.mark.parametrize(
@@ -319,7 +332,7 @@ async def test_a_preview_shows_each_decision_and_writes_nothing(opened: Open) ->
     held = facts(
         fact("Maya lives in Bristol", entities=["Maya", "Bristol"]),
         fact("Maya plays the flute", entities=["Maya"]),
-        fact("Maya is fond of tea", entities=["Maya"]),
+        fact("Maya's bike is green now", entities=["Maya"]),
     )
     now = facts(
         fact("Maya lives in Ghent now", entities=["Maya", "Ghent"]),
@@ -333,7 +346,7 @@ async def test_a_preview_shows_each_decision_and_writes_nothing(opened: Open) ->
         return [
             verdict(0, "UPDATE", memories.index("Maya lives in Bristol"), why="moved"),
             verdict(1, "DELETE", memories.index("Maya plays the flute"), why="over"),
-            verdict(2, "NOOP", memories.index("Maya is fond of tea"), why="known"),
+            verdict(2, "NOOP", memories.index("Maya's bike is green now"), why="known"),
             verdict(3, "ADD"),
         ]
 
@@ -356,7 +369,7 @@ async def test_a_preview_shows_each_decision_and_writes_nothing(opened: Open) ->
     assert result.superseded == first.added[:2]
     assert [s.id for s in result.skipped] == [first.added[2]]
     assert await known(mem) == [
-        "Maya is fond of tea",
+        "Maya's bike is green now",
         "Maya lives in Ghent now",
         "Maya keeps a parrot",
     ]

@@ -82,21 +82,21 @@ async def test_of_two_parts_one_of_which_cannot_be_judged_the_other_is_stored(
     def decide(candidates: list[str], memories: list[str]) -> object:
         if "Ghent" in candidates[0]:
             return "I would rather not."
-        return [verdict(0, "UPDATE", memories.index("Maya plays the flute"))]
+        return [verdict(0, "UPDATE", memories.index("Maya's bike is red"))]
 
     held = facts(
         fact("Maya lives in Bristol", entities=["Maya", "Bristol"]),
-        fact("Maya plays the flute", entities=["Maya"]),
+        fact("Maya's bike is red", entities=["Maya"]),
     )
-    cello = facts(fact("Maya plays the cello", entities=["Maya"]))
-    llm = Judge({"Bristol": held, "Ghent": GHENT, "cello": cello}, decide)
+    bike = facts(fact("Maya's bike is green now", entities=["Maya"]))
+    llm = Judge({"Bristol": held, "Ghent": GHENT, "green": bike}, decide)
     mem = await opened(llm, max_attempts=2, extract_input_tokens=500)
-    await says(mem, "I live in Bristol and play the flute", JANUARY)
+    await says(mem, "I live in Bristol and my bike is red", JANUARY)
     filler = "many words stand here to fill the room " * 30
     receipt = await mem.add(
         [
             {"role": "user", "name": "Maya", "content": f"{text} {filler}"}
-            for text in ("I live in Ghent now", "I play the cello, not the flute")
+            for text in ("I live in Ghent now", "My bike is green now")
         ],
         user_id="maya",
         session_id="s",
@@ -106,7 +106,7 @@ async def test_of_two_parts_one_of_which_cannot_be_judged_the_other_is_stored(
     assert result.status == "partial"
     assert result.reason is not None
     assert "1 of 2 parts could not be read" in result.reason
-    assert await known(mem) == ["Maya lives in Bristol", "Maya plays the cello"]
+    assert await known(mem) == ["Maya lives in Bristol", "Maya's bike is green now"]
 
 
 async def test_a_second_reply_that_is_cut_off_splits_the_turns(opened: Open) -> None:
@@ -319,7 +319,6 @@ async def test_who_comes_too_late_to_replace_a_fact_follows_what_did(
     }
 
 
-@defect("what a part skipped is forgotten when a later one is tried again")
 async def test_what_one_part_did_is_told_though_the_next_had_to_be_tried_again(
     opened: Open,
 ) -> None:
