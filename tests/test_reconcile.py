@@ -332,7 +332,7 @@ async def test_a_preview_shows_each_decision_and_writes_nothing(opened: Open) ->
     held = facts(
         fact("Maya lives in Bristol", entities=["Maya", "Bristol"]),
         fact("Maya plays the flute", entities=["Maya"]),
-        fact("Maya's bike is green now", entities=["Maya"]),
+        fact("Maya is fond of tea", entities=["Maya"]),
     )
     now = facts(
         fact("Maya lives in Ghent now", entities=["Maya", "Ghent"]),
@@ -346,7 +346,7 @@ async def test_a_preview_shows_each_decision_and_writes_nothing(opened: Open) ->
         return [
             verdict(0, "UPDATE", memories.index("Maya lives in Bristol"), why="moved"),
             verdict(1, "DELETE", memories.index("Maya plays the flute"), why="over"),
-            verdict(2, "NOOP", memories.index("Maya's bike is green now"), why="known"),
+            verdict(2, "NOOP", memories.index("Maya is fond of tea"), why="known"),
             verdict(3, "ADD"),
         ]
 
@@ -369,7 +369,7 @@ async def test_a_preview_shows_each_decision_and_writes_nothing(opened: Open) ->
     assert result.superseded == first.added[:2]
     assert [s.id for s in result.skipped] == [first.added[2]]
     assert await known(mem) == [
-        "Maya's bike is green now",
+        "Maya is fond of tea",
         "Maya lives in Ghent now",
         "Maya keeps a parrot",
     ]
