@@ -61,9 +61,12 @@ STILL_TRUE = "the turns and facts are stored and searchable by words"
 _RAW = "the turns are stored and searchable as they were said"
 _FULL = 64
 """Jobs in one claim at most: a session with so many waits no longer."""
-_ELSEWHERE = (0.25, 60.0)
+_ELSEWHERE = (0.25, 8.0)
 """Seconds until a job that needs a model is looked at again where there is none: the first
-time, so that one that has the model gets it soon, and at most."""
+time, and later. Whoever has the model gets it in between."""
+_EACH = 0.05
+"""Seconds for one such look: many that wait are looked at less often."""
+_REMOTE = 600.0
 _ANSWER = 2.0
 """Seconds until a job is tried again whose answer is given elsewhere."""
 _LEAST = 0.05
@@ -98,6 +101,7 @@ class Processor:
         self._hurried: Counter[str] = Counter()
         self._blame = Blame(clock)
         self._left: dict[str, int] = {}
+        self._slot = 0.0
         self.deferred: dict[str, None] = {}
 
     @property
@@ -279,7 +283,12 @@ class Processor:
         newest = claim.jobs[-1].id
         times = self._left[newest] = self._left.get(newest, 0) + 1
         forget_oldest(self._left)
-        return backoff(times, base=_ELSEWHERE[0], cap=_ELSEWHERE[1])
+        now = self._clock().timestamp()
+        self._slot = max(self._slot + _EACH, now)
+        if self._slot > now + _REMOTE:  # so many, or the clock was set back
+            self._slot = now
+        wait = backoff(times, base=_ELSEWHERE[0], cap=_ELSEWHERE[1])
+        return max(wait, self._slot - now)
 
     def _wait_for_model(self, down: ModelDown, first: str) -> float:
         """Seconds to put a group off that found the model down, or its answer not there."""

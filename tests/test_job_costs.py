@@ -160,7 +160,9 @@ async def test_a_turn_that_cannot_be_embedded_marks_no_other_session(
     llm = CountedLLM("any", base_url=endpoint.url)
     embedder = ScriptedEmbedder(refuse)
     async with AsyncMemory(
-        replace(place.config, worker="off", llm=None), embedder=embedder, clock=place.clock
+        replace(place.config, worker="off", llm=None),
+        embedder=embedder,
+        clock=place.clock,
     ) as front:
         fine = await front.add("I keep bees", user_id="u", session_id="fine")
         bad = await front.add("poison", user_id="u", session_id="bad")
