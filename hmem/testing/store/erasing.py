@@ -35,6 +35,12 @@ from hmem.testing.store.view import dump, kept
 from hmem.testing.store.world import World
 
 
+def held(world: World, data: bytes) -> bool:
+    """Whether any file holds these bytes."""
+    files = [path for path in world.where.rglob("*") if path.is_file()]
+    return any(data in path.read_bytes() for path in files)
+
+
 class EraseRowTests:
     """`erase`."""
 
@@ -202,9 +208,11 @@ class EraseRowTests:
         reply = StoreReply(job_id=claim.jobs[0].id, reply=CANARY.encode())
         await world.store.apply("ana", plan(reply, claim=claim))
         assert files_with(world.where, CANARY)
+        assert held(world, code(CANARY))
         erased = await world.store.erase("ana", done.turns[1])
         assert erased.pending == ()
         assert files_with(world.where, CANARY) == []
+        assert not held(world, code(CANARY))
         assert (await kept(world.store, "ana")).by_text().keys() == {"first", "second"}
         job = await world.store.job("ana", done.job_id)
         assert job is not None
