@@ -6,7 +6,7 @@ user's rows are named by `(kind, seq)`: `seq` counts from 1 per user and kind an
 reused. How a store packs them is its own affair and never shows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -574,7 +574,7 @@ class Store(Protocol):
     async def jobs(
         self,
         *,
-        statuses: Collection[JobStatus],
+        statuses: Sequence[JobStatus],
         limit: int,
         after: JobPlace | None = None,
     ) -> list[JobEntry]:

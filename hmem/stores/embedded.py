@@ -1,7 +1,7 @@
 """The embedded store: one folder of SQLite shards, opened by any number of processes."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -181,7 +181,7 @@ class EmbeddedStore:
     async def jobs(
         self,
         *,
-        statuses: Collection[JobStatus],
+        statuses: Sequence[JobStatus],
         limit: int,
         after: JobPlace | None = None,
     ) -> list[JobEntry]:

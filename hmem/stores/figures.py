@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -67,7 +67,7 @@ async def queued(handle: Handle) -> int:
 
 async def listed(
     handle: Handle,
-    statuses: Collection[JobStatus],
+    statuses: Sequence[JobStatus],
     limit: int,
     after: JobPlace | None,
 ) -> list[JobEntry]:

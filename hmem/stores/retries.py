@@ -1,7 +1,7 @@
 """Jobs as an operator sees them: listed over all users, and tried again."""
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any, Final
 
 from hmem.protocols import JobEntry, JobPlace
@@ -22,7 +22,7 @@ _LIST: Final = (
 
 def entries(
     conn: sqlite3.Connection,
-    statuses: Collection[JobStatus],
+    statuses: Sequence[JobStatus],
     limit: int,
     after: JobPlace | None,
 ) -> list[JobEntry]:
