@@ -19,6 +19,7 @@ from hmem.notes import Part
 from hmem.protocols import (
     AddMemory,
     CiteMemory,
+    Clock,
     CloseMemory,
     MemoryRow,
     NewMemory,
@@ -41,7 +42,7 @@ from hmem.records import Skipped
 from hmem.times import from_micros, local, to_micros
 from hmem.verdicts import Verdict, read
 
-ALIKE = 0.5
+ALIKE = 0.4
 """Cosine from which a fact speaks of something like it; in reconcile mode it is then
 shown to the model beside the candidate, and where there is none no second call is made."""
 _BESIDE, _MOST_SHOWN = 5, 40
@@ -94,6 +95,7 @@ class Decider:
         intake: Intake,
         embedding: Embedding,
         version: str,
+        clock: Clock,
     ) -> None:
         self._config = config
         self._store = store
@@ -102,6 +104,7 @@ class Decider:
         self._intake = intake
         self._embedding = embedding
         self._version = version
+        self._clock = clock
 
     async def decide(
         self,
@@ -155,7 +158,9 @@ class Decider:
             user_id,
             [fact.vector for fact in facts],
             least=ALIKE,
-            now=max(turn.observed_at for turn in talk.turns),
+            now=max(
+                to_micros(self._clock()), *(turn.observed_at for turn in talk.turns)
+            ),
         )
         if self._config.mode == "reconcile":
             proposals = await self._asked(user_id, talk, candidates, near, part, keep)

@@ -108,6 +108,7 @@ class Distiller:
             intake=intake,
             embedding=embedding,
             version=self._schema.version,
+            clock=clock,
         )
 
     async def distil(

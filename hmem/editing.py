@@ -112,9 +112,9 @@ class Editor:
             raise InputError("an update needs a text; use delete() to close a memory")
         extra = None if metadata is None else read_metadata(metadata)
         row = await self.row(user_id, row_id)
-        if not isinstance(row, MemoryRow) or row.valid_to is not None:
-            raise InputError("no open memory of this user has that id")
         now = to_micros(self._clock())
+        if not isinstance(row, MemoryRow) or not _is_open(row, now):
+            raise InputError("no open memory of this user has that id")
         since = self._observed(observed_at, row, now)
         memory = self._revised(row, words, extra, valid_from=since)
         ops: list[Op] = []
@@ -222,6 +222,12 @@ class Editor:
             keys=np.array([(0, n) for n in range(len(texts))], np.uint32),
             codes=encoder.encode(vectors),
         )
+
+
+def _is_open(row: MemoryRow, now: int) -> bool:
+    """Whether a fact is believed at `now` (micros), as the store sees it."""
+    expired = row.expires_at is not None and row.expires_at <= now
+    return row.valid_to is None and row.forgotten_at is None and not expired
 
 
 MAX_REASON_CHARS = 500

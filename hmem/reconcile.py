@@ -266,7 +266,7 @@ class _Bench:
                 verified=old.row.verified,
             ),
             shown=True,
-            is_open=old.row.valid_to is None and old.row.forgotten_at is None,
+            is_open=_is_open(old.row, proposal.verb),
             user=self._users,
             cosine=next((x.cosine for x in near if x.row.id == old.row.id), None),
             closed=len(self._ended),
@@ -274,6 +274,14 @@ class _Bench:
         if verdict.late and proposal.verb == "DELETE":
             return "it is newer"  # to take its place one is inserted before it
         return verdict.refusal
+
+
+def _is_open(row: MemoryRow, verb: Verb) -> bool:
+    """Whether a fact can be replaced or ended. It was open when it was shown: if another
+    one has taken its place since, the new one follows that."""
+    if row.forgotten_at is not None:
+        return False
+    return row.valid_to is None or (verb == "UPDATE" and row.superseded_by is not None)
 
 
 def _users(talk: Talk) -> frozenset[str]:

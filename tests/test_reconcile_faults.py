@@ -21,7 +21,6 @@ from tests.judge import (
     Judge,
     Open,
     config,
-    defect,
     known,
     moved,
     one,
@@ -305,7 +304,6 @@ async def test_of_two_that_replace_one_fact_at_once_neither_is_lost(
     assert {"Maya lives in Bristol", "Maya lives in Bath"} <= {e.text for e in chain}
 
 
-@defect("decide() takes a target that was superseded meanwhile for one that is closed")
 async def test_who_comes_too_late_to_replace_a_fact_follows_what_did(
     opened: Open,
 ) -> None:
