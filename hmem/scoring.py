@@ -58,6 +58,10 @@ class Weights:
     """Where it asks what the user said. What the assistant said is never held back where
     the question asks for it."""
 
+    unverified: float = 0.8
+    """What is left of the score of a fact that its turns do not bear out. Not chosen by a
+    run: on dev all facts are verified."""
+
     unembedded: float = 0.45
     """The cosine that a turn without a vector counts as, while it is among the newest."""
 

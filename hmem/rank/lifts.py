@@ -68,6 +68,15 @@ def hold_back(turns: Turns, ask: Ask, parts: Parts, w: Weights) -> None:
         parts["role"] = total(parts) * others[turns.doc_row.view]
 
 
+def doubt(facts: Facts, parts: Parts, w: Weights) -> None:
+    """Take from the score of facts whose words are not borne out by their turns."""
+    doubted = ~facts.verified.view
+    if not parts or w.unverified == 1.0 or not doubted.any():
+        return
+    lost = np.where(doubted, np.float32(w.unverified - 1.0), np.float32(0))
+    parts["unverified"] = total(parts) * lost[facts.doc_row.view]
+
+
 def total(parts: Parts) -> Floats:
     """The sum of some parts."""
     values = iter(parts.values())

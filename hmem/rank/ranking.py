@@ -3,7 +3,7 @@
 import numpy as np
 
 from hmem.rank.ask import Ask, Found
-from hmem.rank.lifts import Parts, date, hold_back, lend, total
+from hmem.rank.lifts import Parts, date, doubt, hold_back, lend, total
 from hmem.rank.masks import fact_mask, turn_mask
 from hmem.rank.signals import fact_parts, turn_parts
 from hmem.records import Kind
@@ -21,6 +21,7 @@ def rank(view: View, ask: Ask, query: Floats | None, weights: Weights) -> list[F
     lend(view, ask, facts, turns, weights)
     date(view, ask, facts, turns, weights)
     hold_back(view.turns, ask, turns, weights)
+    doubt(view.facts, facts, weights)
     scored = [
         _Scored("memory", view.facts, facts),
         _Scored("turn", view.turns, turns),
