@@ -61,7 +61,7 @@ STILL_TRUE = "the turns and facts are stored and searchable by words"
 _RAW = "the turns are stored and searchable as they were said"
 _FULL = 64
 """Jobs in one claim at most: a session with so many waits no longer."""
-_ELSEWHERE = (0.25, 8.0)
+_ELSEWHERE = (0.25, 2.0)
 """Seconds until a job that needs a model is looked at again where there is none: the first
 time, and later. Whoever has the model gets it in between."""
 _EACH = 0.05
