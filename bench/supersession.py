@@ -254,10 +254,10 @@ def _had_ended(old: Row) -> bool:
     """Whether a fact that was closed without successor did not hold any more by then."""
     until = old.record.valid_to
     said = {f.key: add.at for add in old.dialogue.adds for f in add.facts}
+    pairs = {(a, b) for a, b in old.dialogue.allowed() if b is not None}
+    pairs |= {(b, a) for a, b in pairs if said[a] == said[b]}  # whichever came later
     return until is not None and any(
-        said[new] <= until
-        for key, new in old.dialogue.allowed()
-        if key == old.key and new is not None
+        key == old.key and said[new] <= until for key, new in pairs
     )
 
 
@@ -317,12 +317,15 @@ def _name(new: Row, dialogue: Dialogue) -> str:
 
 
 def lost(played: Played) -> Iterable[str]:
-    """Facts that are in no row, and whose text is in none, and that repeat none."""
+    """Facts that no row says: not themselves, nor one with their text, nor one that
+    repeats them or that they repeat."""
     texts = {row.record.text for row in played.rows.values()}
     for dialogue in played.dialogues:
+        facts = dialogue.facts()
         stored = {row.key for row in played.rows.values() if row.dialogue is dialogue}
-        for key, fact in dialogue.facts().items():
-            if key not in stored and fact.text not in texts and fact.repeats is None:
+        stored |= {facts[key].repeats for key in stored if key is not None}
+        for key, fact in facts.items():
+            if not stored & {key, fact.repeats or key} and fact.text not in texts:
                 yield key
 
 

@@ -77,13 +77,13 @@ GATED = any(
 @pytest.mark.skipif(not GATED, reason="proposals are carried out without the gates yet")
 @pytest.mark.timeout(120)
 async def test_wrong_proposals_close_nothing() -> None:
-    some = [one.id for one in DIALOGUES if not one.held][::7]
+    some = [one.id for one in DIALOGUES if not one.held][::12]
     found = await run(Options(dialogues=True, adversarial=True, only=tuple(some)))
     for name, one in found["attacks"].items():
         assert one["wrong_closings"] == 0, (name, one["which"])
         assert one["lost_facts"] == 0, name
         assert one["proposed"] > 0, name
-    assert found["attacks"]["subject"]["wrong_proposals"] > 20
+    assert found["attacks"]["subject"]["wrong_proposals"] > 10
     assert all(found["targets"].values())
     assert "wrong closings" in table(found)
 
