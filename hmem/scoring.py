@@ -56,7 +56,7 @@ class Weights:
     """Where the question does not say whose words it is about."""
     role_user: float = 0.3
     """Where it asks what the user said. What the assistant said is never held back where
-    the question asks for it."""
+    the question asks for it, or for a summary of what was said."""
 
     unverified: float = 0.8
     """What is left of the score of a fact that its turns do not bear out. Not chosen by a

@@ -54,6 +54,12 @@ def test_requests_are_not_about_what_was_said(question: str) -> None:
     assert whose_words(question) == "any"
 
 
+def test_a_summary_is_of_what_both_said() -> None:
+    assert whose_words("Can you summarise the kiln project?") == "both"
+    assert whose_words("Give me an overview of what I said of the kiln.") == "user"
+    assert whose_words("Recap what you recommended.") == "assistant"
+
+
 @pytest.mark.parametrize(
     ("question", "everything"),
     [

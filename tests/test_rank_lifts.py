@@ -304,6 +304,7 @@ def test_the_users_own_words_come_before_the_assistants() -> None:
 
 def test_what_the_assistant_said_is_not_held_back_where_it_is_asked_for() -> None:
     assert lost("which kiln did you recommend on Mill Lane") == 0
+    assert lost("sum up what there is about the kiln") == 0
     assert lost("where did I say the kiln is") == pytest.approx(1 - Weights().role_user)
 
 

@@ -61,8 +61,8 @@ def hold_back(turns: Turns, ask: Ask, parts: Parts, w: Weights) -> None:
     both, unless the question asks for them."""
     if not parts or not turns.of_two_kinds:
         return
-    left = {"assistant": 1.0, "user": w.role_user, "any": w.role_any}
-    lost = left[whose_words(ask.query)] - 1.0
+    left = {"user": w.role_user, "any": w.role_any}
+    lost = left.get(whose_words(ask.query), 1.0) - 1.0
     if lost:
         others = np.where(turns.users_own.view, np.float32(0), np.float32(lost))
         parts["role"] = total(parts) * others[turns.doc_row.view]

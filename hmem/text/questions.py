@@ -8,7 +8,7 @@ rows may be found.
 import re
 from typing import Literal
 
-Whose = Literal["user", "assistant", "any"]
+Whose = Literal["user", "assistant", "both", "any"]
 
 _LONGEST = 1_000  # characters looked at from either end: what is asked stands there
 _DONE = (
@@ -39,11 +39,13 @@ _USER = re.compile(
     r"|\bdid I(?: \w+)? (?:bring up|mention|say|tell|ask|talk|describe|share|state)\b",
     re.IGNORECASE,
 )
+_SUMMARY = r"\bsummar(?:y|ies|i[sz]e[ds]?|i[sz]ing)\b|\bsum up\b|\boverview\b|\brecap\b"
+_BOTH = re.compile(_SUMMARY, re.IGNORECASE)
 _SPREAD = re.compile(
-    r"\b(?:in|what|which) (?:(?:the|chronological|right|correct) ){0,2}order\b(?! to\b)"
+    rf"{_SUMMARY}"
+    r"|\b(?:in|what|which) (?:(?:the|chronological|right|correct) ){0,2}order\b(?! to\b)"
     r"|\bthe order (?:in|of|that)\b"
     r"|\bchronolog\w+|\bsequence of\b|\btimeline\b"
-    r"|\bsummar(?:y|ies|i[sz]e[ds]?|i[sz]ing)\b|\bsum up\b|\boverview\b|\brecap\b"
     r"|\beverything\b|\ball (?:the|of|my|his|her|their|our)\b"
     r"|\bover time\b|\bthroughout\b|\bacross (?:all|my|our|his|her|their)\b"
     r"|\bhow many (?:different|distinct|times|of|total|kinds|types)\b"
@@ -55,11 +57,13 @@ _SPREAD = re.compile(
 
 def whose_words(question: str) -> Whose:
     """Whose words a question to an assistant asks for: the asker's own, the assistant's,
-    or it does not say."""
+    those of both (a summary), or it does not say ("any")."""
     text = _ends(question)
     if _ASSISTANT.search(text):
         return "assistant"
-    return "user" if _USER.search(text) else "any"
+    if _USER.search(text):
+        return "user"
+    return "both" if _BOTH.search(text) else "any"
 
 
 def wants_all(question: str) -> bool:
