@@ -196,7 +196,7 @@ class _Bench:
         target = proposal.target
         if proposal.verb not in ("UPDATE", "DELETE") or target in (None, cited.target):
             return cited
-        refusal = self._refusal(one, proposal, near, verified=True)
+        refusal, _ = self._refusal(one, proposal, near, verified=True)
         if refusal is not None:
             return replace(cited, refused=(target, refusal))
         return replace(cited, ends=target)
@@ -218,14 +218,15 @@ class _Bench:
         if proposal.verb == "ADD" or proposal.target is None:
             why = proposal.refused
             return added if why is None else replace(added, refused=(None, why))
-        refusal = self._refusal(one, proposal, near, verified=checked.verified)
+        refusal, ends = self._refusal(one, proposal, near, verified=checked.verified)
         if refusal is not None or old is None:
             return replace(added, refused=(proposal.target, refusal or ""))
         if proposal.verb == "NOOP":
             return _cite(fact, old.row, proposal.reason or "known already")
         return replace(
             added,
-            action="close" if proposal.verb == "DELETE" else "supersede",
+            # A fact that says more than that the other one has ended is not dropped.
+            action="close" if proposal.verb == "DELETE" and ends else "supersede",
             target=old.row.id,
             reason=proposal.reason,
         )
@@ -237,16 +238,17 @@ class _Bench:
         near: Sequence[Near],
         *,
         verified: bool,
-    ) -> str | None:
-        """Why a proposal is not carried out; None if it is."""
+    ) -> tuple[str | None, bool]:
+        """Why a proposal is not carried out, None if it is; whether the candidate says
+        that the other fact has ended."""
         old = self._known.get(proposal.target or "")
         if old is None:
-            return "there is no such fact"
+            return "there is no such fact", False
         if proposal.verb == "NOOP":
             says = _says_all(self._talk, old.row, one.candidate)
-            return None if says else "it does not say all of this"
+            return None if says else "it does not say all of this", False
         if old.row.id in self._ended:
-            return "another fact of the reply ended it"
+            return "another fact of the reply ended it", False
         turns = _turns(self._talk, one.candidate)
         verdict = judge(
             Side(
@@ -272,8 +274,11 @@ class _Bench:
             closed=len(self._ended),
         )
         if verdict.late and proposal.verb == "DELETE":
-            return "it is newer"  # to take its place one is inserted before it
-        return verdict.refusal
+            return "it is newer", False  # to take its place one is inserted before it
+        ends = verdict.matter == "ending" or (
+            differs(one.candidate.text, old.row.text, user=self._users) == "negation"
+        )
+        return verdict.refusal, ends
 
 
 def _is_open(row: MemoryRow, verb: Verb) -> bool:
