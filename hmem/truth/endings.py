@@ -30,6 +30,9 @@ _ENDING_PAIRS = frozenset(
             ("be", "over"),
             ("hand", "in"),
             ("turn", "in"),
+            ("step", "down"),
+            ("vote", "off"),
+            ("throw", "out"),
         ),
     )
 )
@@ -71,7 +74,17 @@ def ends(new: Facet, old: Facet) -> bool:
 
 def _is_one_noun(a: str, b: str) -> bool:
     """Whether two words are one; the training is not the train."""
+    if _base(a) == _base(b):
+        return True
     return one_word(a, b) and a.endswith("ing") == b.endswith("ing")
+
+
+def _base(word: str) -> str:
+    """Formal, formally, formality: a word without what makes another kind of it."""
+    for ending in ("ly", "ity", "ness"):
+        if word.endswith(ending) and len(word) > len(ending) + 3:
+            return word.removesuffix(ending)
+    return word
 
 
 def _is_feeling(old: Facet) -> bool:

@@ -9,6 +9,7 @@ Acme". Pure; English, with a plain comparison of words for other languages.
              several ("speaks Spanish" - "speaks Italian"), unless it says "instead"
     ending   the newer says that what the older speaks of is over ("sold the van", "the trip
              to Crete is cancelled", "switched from tea")
+    correction  the newer says "X, not Y", and the older one says Y
     words    in other languages: most of the older one's words come again
     near     their vectors lie close together, the newer tells of a change, and nothing
              speaks against it
@@ -21,10 +22,11 @@ from hmem.truth import words as w
 from hmem.truth.endings import ends, ends_a_being, ends_of_another
 from hmem.truth.facets import NEGATED, REPLACING, Facet, mostly_said
 from hmem.truth.forms import form, one_word
+from hmem.truth.outcomes import corrects, ends_something_else, is_outcome
 from hmem.truth.posts import one_post
 from hmem.truth.subjects import Subject, one
 
-Matter = Literal["topic", "post", "frame", "ending", "words", "near"]
+Matter = Literal["topic", "post", "frame", "correction", "ending", "words", "near"]
 
 # Verbs and nouns of which one can have several.
 _MANY_WORDS = (
@@ -41,10 +43,22 @@ def one_matter(new: Facet, old: Facet) -> Matter | None:
     """In which way two facts are about one matter of one subject; None: in none."""
     if new.is_foreign or old.is_foreign:
         return "words" if mostly_said(new, old) else None
-    if one_post(new.plain, old.plain):
+    if _are_of_two_sides(new, old):
+        return None
+    if one_post(new, old):
         return "post"
-    if not new.subject.shares(old.subject):
-        return _of_another(new, old)
+    found = _of_one(new, old) if new.subject.shares(old.subject) else None
+    if found is not None:
+        return found
+    if corrects(new, old):
+        return "correction"
+    if is_outcome(new, old):
+        return "ending"
+    return None if new.subject.shares(old.subject) else _of_another(new, old)
+
+
+def _of_one(new: Facet, old: Facet) -> Matter | None:
+    """The same for two facts about one person or thing."""
     if ends_a_being(new):
         return "ending"
     if new.topics & old.topics and _of_one_thing(new.subject, old.subject):
@@ -65,6 +79,10 @@ _CHANGE = re.compile(
 def may_be_one(new: Facet, old: Facet) -> bool:
     """Of facts whose vectors lie close together: whether the newer tells of a change, and
     nothing says that they are about two matters."""
+    if _are_of_two_sides(new, old) or ends_something_else(new, old):
+        return False
+    if not any(map(new.says, (*old.frame, *old.names, *old.subject.things))):
+        return False
     one_, two = new.subject, old.subject
     kin = one_.kin or two.kin
     if not one_.shares(two) and (kin or not (one_.users and two.users)):
@@ -73,7 +91,7 @@ def may_be_one(new: Facet, old: Facet) -> bool:
         return False
     if new.topics and old.topics and not new.topics & old.topics:
         return False
-    happened = new.verb is not None and new.verb.past
+    happened = _happened(new)
     if not (happened or _CHANGE.search(new.plain)) or _are_two_events(new, old):
         return False
     if not _is_positive(new) and not _shares(new, old):
@@ -81,8 +99,35 @@ def may_be_one(new: Facet, old: Facet) -> bool:
     return not _are_two_of_many(new, old)
 
 
+_SIDE = re.compile(
+    r"\b(left|right|upper|lower|front|back|older|younger|elder|first|second|third|upstairs"
+    r"|downstairs|maternal|paternal) ([a-z]+)"
+)
+
+
+def _are_of_two_sides(new: Facet, old: Facet) -> bool:
+    """Whether they are about two of a kind: the left knee and the right."""
+    one_, other = (dict(map(_noun_first, _SIDE.findall(x.plain))) for x in (new, old))
+    differ = any(one_[noun] != other[noun] for noun in one_.keys() & other.keys())
+    return differ and not REPLACING.search(new.plain)
+
+
+def _noun_first(found: tuple[str, str]) -> tuple[str, str]:
+    return found[1], found[0]
+
+
+def _happened(new: Facet) -> bool:
+    """ "Was doubled", "went": not "was on the ground floor"."""
+    if new.verb is None or new.verb not in new.items:
+        return False
+    after = new.items[new.items.index(new.verb) + 1 :][:1]
+    return new.verb.past and (new.verb.value != "be" or any(x.past for x in after))
+
+
 def _are_two_of_many(new: Facet, old: Facet) -> bool:
     """Whether one can have or do both, or they say the same of two things."""
+    if all(map(_EVERYTHING.search, (new.plain, old.plain))) and not new.names:
+        return False
     verbs = [form(x.verb.value).lemmas if x.verb else frozenset() for x in (new, old)]
     if any(map(_can_be_many, old.frame)) or not (verbs[0] | verbs[1]).isdisjoint(_MANY):
         return True
@@ -92,6 +137,9 @@ def _are_two_of_many(new: Facet, old: Facet) -> bool:
     things = new.subject.things
     return bool(things and things == old.subject.things and not new.kinds & old.kinds)
 
+
+_EVERYTHING = re.compile(r"\beverything\b")
+"""Of which there is one at a time: writes everything by hand, dictates everything."""
 
 _TOPIC_WORDS = "home address job relationship employer age diet partner work place"
 _TOPIC_THINGS = frozenset(_TOPIC_WORDS.split())

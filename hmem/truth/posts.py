@@ -3,12 +3,15 @@ Pure; English."""
 
 import re
 
-from hmem.truth.facets import head
+from hmem.truth.facets import NEGATED, Facet, head
+from hmem.truth.forms import form
+from hmem.truth.reading import USER
 
 _ROLE_WORDS = (
     "lead leader head boss manager captain coach teacher director chair chairman president "
     "ceo owner supervisor landlord landlady mayor editor tutor mentor trainer instructor "
-    "dentist therapist accountant lawyer secretary"
+    "dentist therapist accountant lawyer secretary treasurer conductor principal headmaster "
+    "headmistress chairwoman chairperson"
 )
 _ROLE_NAMES = "|".join(_ROLE_WORDS.split())
 _ROLE_OF = re.compile(
@@ -36,13 +39,43 @@ _ONE_ROLE = {
 _REPORTS = re.compile(r"\b(\w+) (?:now )?reports to\b")
 
 
-def one_post(new: str, old: str) -> bool:
-    """Whether both say who has one and the same role for one thing or person."""
-    return any(
+def one_post(new: Facet, old: Facet) -> bool:
+    """Whether both say who has one and the same role for one thing or person: another one,
+    or that the same one has it no longer."""
+    of_new, of_old = _roles(new.plain), _roles(old.plain)
+    mine = {word for _, of in (*of_new, *of_old) for word in of}
+    if not any(
         role == other and (of <= other_of or other_of <= of)
-        for role, of in _roles(new)
-        for other, other_of in _roles(old)
-    )
+        for role, of in of_new
+        for other, other_of in of_old
+    ):
+        return False
+    holders, known = _holders(new, mine), _holders(old, mine)
+    if not (holders and known):
+        return False
+    return holders != known or NEGATED.search(new.plain) is not None
+
+
+_HOLDS_WORDS = (
+    "be become name call take replace succeed change switch appoint elect make follow step "
+    "report retire stop quit resign leave hand give lead head manage coach chair direct "
+    "supervise edit own"
+)
+_HOLDS = frozenset(_HOLDS_WORDS.split())
+_AT = frozenset(("in", "at", "from", "on", "near", "with", "to", "for"))
+
+
+def _holders(facet: Facet, mine: set[str]) -> frozenset[str]:
+    """Whom a fact names as holding a post; nobody where it says what somebody does."""
+    if facet.verb is None or form(facet.verb.value).lemmas.isdisjoint(_HOLDS):
+        return frozenset()
+    found = {name for name in facet.subject.names if name not in mine}
+    for at, item in enumerate(facet.items):
+        before = facet.items[at - 1].value if at else ""
+        named = item.capital is True and before not in _AT and item.kind == "word"
+        if (named or item.value == USER) and head(item.value) not in mine:
+            found.add(head(item.value))
+    return frozenset(found)
 
 
 def _roles(plain: str) -> list[tuple[str, frozenset[str]]]:

@@ -34,7 +34,7 @@ _TOPICS = {
     "home": (
         r"\b(?:lives?|living|lived|resides?|residing|relocat\w+|settled|is based|are based"
         rf"|(?:moved?|moves|moving) (?:back |out |in |away |over )?(?:to|from|into|out|in|back) {_NO_TEAM}"
-        r"|stays? (?:\w+ )?for good|home is|(?<!mail )address|shares? (?:a|the) (?:flat|house"
+        r"|stays? (?:\w+ )?for good|(?:came|went|returned|moved|is|are|gone) [\w ]{0,30}for good|emigrated|immigrated|(?:has|have|had|makes|made|make) (?:\w+ )?home in|home of [\w ]{1,40} (?:is|has been)|home is|(?<!mail )address|shares? (?:a|the) (?:flat|house"
         r"|apartment|room))\b"
     ),
     "work": (
@@ -53,17 +53,18 @@ _TOPICS = {
         r"\b(?:(?:is|are|was|were|got|get|been|be|gets) (?:now |not |still |newly )*(?:single"
         r"|married|engaged|divorced|widowed|separated|dating|seeing|together)"
         r"|in a relationship|relationship (?:of|with|is|between)|broke up|split up|broken up"
-        r"|separated from|going out with|dates |married|divorced|in love with|has no partner"
+        r"|(?:broke|called|calls|breaks|broken) off the (?:engagement|wedding)|separated from|going out with|dates |married|divorced|in love with|has no partner"
         r"|has a (?:new )?(?:girlfriend|boyfriend|partner|husband|wife))\b"
     ),
     "smoking": r"\b(?:smok(?:es?|ed|ing)|cigarettes?|nicotine|vap(?:e|es|ing))\b",
     "alcohol": r"\b(?:sober|teetotal\w*|drinks? (?:no )?alcohol|alcohol-free)\b",
-    "age": r"\b(?:\d+|[a-z]+) years? old|\bturned (?:\d+|[a-z]+)\b|\bis aged\b|\bage is\b",
+    "age": r"\b(?:\d+|[a-z]+) years? old|\bturned (?:\d+|[a-z]+(?:teen|ty)(?:-[a-z]+)?"
+    r"|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)|\bis aged\b|\bage is\b",
     "way": (
         r"\b(?:packed|shipped|ships|delivered|on (?:its|the) way|(?:at|in|through) customs"
         r"|in transit|arrived|dispatched|out for delivery|being repaired|is repaired)\b"
     ),
-    "study": r"\b(?:stud(?:y|ies|ied|ying)|majors?|majoring|enrolled in|degree in|graduated|student)\b",
+    "study": r"\b(?:stud(?:y|ies|ied|ying)|majors?|majoring|enrolled in|(?:for|doing|on|pursuing) an? (?:\w+ )?degree in|graduated|student)\b",
     "baby": r"\b(?:pregnant|expecting|is due|was born|gave birth|had (?:a|the|her|his) baby)\b",
 }
 _TOPIC = {name: re.compile(pattern) for name, pattern in _TOPICS.items()}
