@@ -135,6 +135,13 @@ def test_a_sentence_that_says_more_is_preferred_to_one_that_says_less() -> None:
     assert "The old canoe was sold" in excerpt(text, set(), limit=50)
 
 
+def test_a_dot_inside_a_word_ends_no_sentence() -> None:
+    text = "Set kiln.heat to 3.5 with care. " + "Then wait for the glow of it all. " * 4
+    assert excerpt(text, terms("kiln.heat"), limit=40) == (
+        "Set kiln.heat to 3.5 with care. \u2026"
+    )
+
+
 @pytest.mark.parametrize("limit", [10, 40, 140])
 @pytest.mark.parametrize(
     "text",

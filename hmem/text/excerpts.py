@@ -3,15 +3,12 @@
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 
 from hmem.text import lexical
 
 _CUT = "\u2026"
-_SENTENCE = re.compile(
-    r"[^.!?\u2026\n\u3002\uff01\uff1f]+[.!?\u2026\u3002\uff01\uff1f]*[\"')\]]*\s*"
-)
-
-
+_END = re.compile("[.!?\u2026]+[\"')\\]]*(?:\\s+|$)|[\u3002\uff01\uff1f]\\s*|\\n\\s*")
 _MOST_WORDS = 8
 """Words of a sentence beyond which it says no more than others."""
 
@@ -23,9 +20,7 @@ def excerpt(text: str, terms: AbstractSet[int], *, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    found = [m for m in _SENTENCE.finditer(text) if m[0].strip()]
-    spans = [(m.end() - len(m[0].lstrip()), m.end()) for m in found]
-    spans = spans or [(0, len(text))]
+    spans = _sentences(text)
     start, end = _best_run(spans, [_worth(text[a:b], terms) for a, b in spans], limit)
     if end - start > limit:
         end = max(
@@ -34,6 +29,15 @@ def excerpt(text: str, terms: AbstractSet[int], *, limit: int) -> str:
     before = f"{_CUT} " if text[:start].strip() else ""
     after = f" {_CUT}" if text[end:].strip() else ""
     return f"{before}{text[start:end].strip()}{after}"
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    """Where the sentences and lines of a text stand, blank ones left out; at least one."""
+    ends = [m.end() for m in _END.finditer(text)]
+    borders = [0, *ends, len(text)]
+    found = [(a, b) for a, b in pairwise(borders) if text[a:b].strip()]
+    starts = [b - len(text[a:b].lstrip()) for a, b in found]
+    return list(zip(starts, (b for _, b in found), strict=True)) or [(0, len(text))]
 
 
 def _worth(sentence: str, terms: AbstractSet[int]) -> float:
