@@ -1,10 +1,12 @@
 """Whether a newer fact says that what an older one speaks of is over. Pure; English."""
 
 import re
+from itertools import pairwise
 
+from hmem.truth import words as w
 from hmem.truth.facets import NEGATED, Facet, head
 from hmem.truth.forms import form, one_word
-from hmem.truth.reading import USERS, Item
+from hmem.truth.reading import USER, USERS, Item
 
 _END_WORDS = (
     "stop quit cancel sell end finish drop leave lose die cease divorce separate abandon retire "
@@ -54,6 +56,8 @@ _DEAD = re.compile(r"\b(?:died|dead|passed away|deceased|was put down|put to sle
 def ends(new: Facet, old: Facet) -> bool:
     """Whether the newer fact says, close to each other, that something is over and what of
     the older one that is."""
+    if EXCEPT.search(new.plain):
+        return False
     verbs = [word for word in old.frame if word not in old.nouns]
     told = () if _is_feeling(old) else _told(new, old)
     for at, item in enumerate(new.items):
@@ -61,8 +65,8 @@ def ends(new: Facet, old: Facet) -> bool:
         if _is_end(item, after[0] if after else None, old):
             near = after[:_VERB_NEAR]
             if any(one_word(head(i.value), v) for i in near for v in verbs):
-                return True
-            around = [*new.items[max(0, at - _NEAR) : at], *after]
+                return _is_same_object(new.items[at + 1 : at + 2 + _NEAR], old)
+            around = [*_of_its_clause(new.items[max(0, at - _NEAR) : at]), *after]
         elif _is_from(item, after):
             around = after
         else:
@@ -70,6 +74,34 @@ def ends(new: Facet, old: Facet) -> bool:
         if any(_is_one_noun(head(i.value), t) for i in around for t in told):
             return True
     return False
+
+
+_TITLES = frozenset(("mr", "mrs", "ms", "dr", "prof", "professor", "doctor"))
+EXCEPT = re.compile(r"\bbut not\b|\bexcept\b|\ball but\b")
+
+
+def _is_same_object(after: list[Item], old: Facet) -> bool:
+    """Whether what one does no longer is said of what the older fact says one does it to:
+    not "no longer wears heels" after "wears a brace"."""
+    rest = [x for x in after if x.kind == "word"][1:]
+    objects = [
+        head(x.value)
+        for x in rest
+        if x.value not in w.DIRECTIONS | w.PEOPLE | _LITTLE and not x.past
+    ]
+    if not (old.nouns or old.names):
+        return True
+    return not objects or any(map(old.says, objects))
+
+
+_LITTLE = frozenset(("and", "or", "but", "not", "because", "as", "that", USER, USERS))
+_JOINTS = frozenset(("that", "and", "but", "which", "who"))
+
+
+def _of_its_clause(before: list[Item]) -> list[Item]:
+    """What stands before a word and in its clause."""
+    joint = max((n for n, x in enumerate(before) if x.value in _JOINTS), default=-1)
+    return before[joint + 1 :]
 
 
 def _is_one_noun(a: str, b: str) -> bool:
@@ -96,7 +128,14 @@ def _is_feeling(old: Facet) -> bool:
 
 def _told(new: Facet, old: Facet) -> tuple[str, ...]:
     """What of the older fact may be over."""
-    told = (*old.nouns, *old.names)
+    persons = {
+        b.value for a, b in pairwise(old.items) if a.value in _TITLES
+    } | _TITLES  # they are not sold
+    told = tuple(x for x in (*old.nouns, *old.names) if x not in persons)
+    if old.subject.kin and old.verb is not None and old.verb.value in ("be", "named"):
+        told = tuple(
+            x for x in old.nouns if x not in persons
+        )  # what somebody is called cannot be sold
     if new.subject.things and not old.subject.things:
         return (*told, *(t for t in new.subject.things if old.says(t)))
     if old.subject.things == new.subject.things:
@@ -108,8 +147,11 @@ def _is_end(item: Item, after: Item | None, old: Facet) -> bool:
     lemmas = form(item.value).lemmas
     if not lemmas.isdisjoint(_MENDS):
         return item.past and old.verb is not None and old.verb.value in ("be", "have")
+    if item.value == "done":
+        return after is not None and after.value == "with"
     if not lemmas.isdisjoint(_ENDS):
-        return True
+        beaten = after is not None and after.value in ("to", "at", "against")
+        return not (beaten and "lose" in lemmas)
     return after is not None and any((x, after.value) in _ENDING_PAIRS for x in lemmas)
 
 
@@ -148,7 +190,7 @@ def _is_end_of_named(new: Facet, old: Facet) -> bool:
 def ends_a_being(new: Facet) -> bool:
     """Whether it says that the person or animal it is about has died."""
     about = new.subject
-    being = bool(about.kin or about.names) and not about.user
+    being = bool(about.kin or about.names) and not about.user and len(about.kin) < 2
     return being and _DEAD.search(new.plain) is not None
 
 

@@ -19,12 +19,13 @@ import re
 from typing import Literal
 
 from hmem.truth import words as w
-from hmem.truth.endings import ends, ends_a_being, ends_of_another
+from hmem.truth.endings import EXCEPT, ends, ends_a_being, ends_of_another
 from hmem.truth.facets import NEGATED, REPLACING, Facet, mostly_said
 from hmem.truth.forms import form, one_word
 from hmem.truth.outcomes import corrects, ends_something_else, is_outcome
 from hmem.truth.posts import one_post
 from hmem.truth.subjects import Subject, one
+from hmem.truth.topics import stances
 
 Matter = Literal["topic", "post", "frame", "correction", "ending", "words", "near"]
 
@@ -72,14 +73,14 @@ def _of_one(new: Facet, old: Facet) -> Matter | None:
 
 _CHANGE = re.compile(
     r"\b(?:now|again|no longer|any ?more|any longer|these days|back|since|new|instead|off|not"
-    r"|(?:has|have) been|becomes?|from now on)\b"
+    r"|(?:has|have) been|becomes?|permanent|from now on)\b"
 )
 
 
 def may_be_one(new: Facet, old: Facet) -> bool:
     """Of facts whose vectors lie close together: whether the newer tells of a change, and
     nothing says that they are about two matters."""
-    if _are_of_two_sides(new, old) or ends_something_else(new, old):
+    if _are_of_two_sides(new, old) or _keeps(new, old):
         return False
     if not any(map(new.says, (*old.frame, *old.names, *old.subject.things))):
         return False
@@ -116,12 +117,29 @@ def _noun_first(found: tuple[str, str]) -> tuple[str, str]:
     return found[1], found[0]
 
 
+def _keeps(new: Facet, old: Facet) -> bool:
+    """Whether the newer one says that something else is over, or not this."""
+    return ends_something_else(new, old) or EXCEPT.search(new.plain) is not None
+
+
 def _happened(new: Facet) -> bool:
     """ "Was doubled", "went": not "was on the ground floor"."""
     if new.verb is None or new.verb not in new.items:
         return False
     after = new.items[new.items.index(new.verb) + 1 :][:1]
-    return new.verb.past and (new.verb.value != "be" or any(x.past for x in after))
+    verb = after[0] if new.verb.value == "be" and after else new.verb
+    return new.verb.past and not form(verb.value).lemmas.isdisjoint(_TURNS)
+
+
+_TURNS_WORDS = (
+    "change move switch turn drop rise raise fall double halve triple increase decrease lower "
+    "reduce upgrade downgrade promote demote transfer rebook emigrate relocate become receive "
+    "steal lose join take grow postpone extend approve finish end leave break replace pay give "
+    "shift convert rename return stop quit sell cancel expire recover heal close cut shrink "
+    "swap trade resign retire fire hire divorce marry start begin"
+)
+_TURNS = frozenset(_TURNS_WORDS.split())
+"""What changes how things stand, unlike "spilled"."""
 
 
 def _are_two_of_many(new: Facet, old: Facet) -> bool:
@@ -195,7 +213,7 @@ def _covers(new: Facet, old: Facet) -> bool:
     if things and others:
         said = things == others or (others <= things and all(map(new.says, things)))
         return said and (bool(new.kinds & old.kinds) or _is_opposite(new, old))
-    if _are_two_events(new, old):
+    if _are_two_events(new, old) or _is_event(old, new):
         return False
     if things:
         return all(map(new.says, things)) and _measures_the_same(new, old)
@@ -215,9 +233,37 @@ def _covers_frame(new: Facet, old: Facet) -> bool:
     if not all(map(new.says, old.frame)):
         return _measures_the_same(new, old)
     if not all(map(_can_be_many, old.frame)):
-        return True
+        return _says_how_it_is(new, old)
     replaced = _names_shared(new, old) and REPLACING.search(new.plain)
     return bool(replaced) or _measures_the_same(new, old)
+
+
+def _says_how_it_is(new: Facet, old: Facet) -> bool:
+    """Whether the newer fact says of the older one's nouns what is comparable: in the same
+    verb, as a number, date or place, or as a change."""
+    if _is_once(new, old):
+        return bool("number" in new.kinds & old.kinds)
+    if {"number", "date", "place"} & new.kinds & old.kinds:
+        return True
+    if REPLACING.search(new.plain) or _CHANGE.search(new.plain):
+        return True
+    if new.verb is None or old.verb is None:
+        return True
+    verbs = form(new.verb.value).lemmas, form(old.verb.value).lemmas
+    if "have" in verbs[0] & verbs[1] and new.verb.past != old.verb.past:
+        return False
+    return not verbs[0].isdisjoint(verbs[1] | _CHANGES - {"have", "be"})
+
+
+def _is_once(new: Facet, old: Facet) -> bool:
+    """Whether the newer one tells what happened, and the older one what is so or done
+    again and again."""
+    if new.verb is None or old.verb is None or _CHANGE.search(new.plain):
+        return False
+    if "a plan" in stances(old.text):
+        return False
+    turns = form(new.verb.value).lemmas & (_CHANGES | _TURNS | {"be"})
+    return new.verb.past and not old.verb.past and not turns
 
 
 def _can_be_many(word: str) -> bool:
@@ -244,9 +290,8 @@ def _names_shared(new: Facet, old: Facet) -> bool:
 
 def _measures_the_same(new: Facet, old: Facet) -> bool:
     """Whether both give a number or a date of the same thing, in other verbs."""
-    return all(map(new.says, old.names)) and bool(
-        {"number", "date"} & new.kinds & old.kinds
-    )
+    measured = {"number"} if _is_once(new, old) else {"number", "date"}
+    return all(map(new.says, old.names)) and bool(measured & new.kinds & old.kinds)
 
 
 def _is_opposite(new: Facet, old: Facet) -> bool:
@@ -269,6 +314,19 @@ def _are_two_events(new: Facet, old: Facet) -> bool:
         v is not None and v.past and form(v.value).lemmas.isdisjoint(_CHANGES)
         for v in (new.verb, old.verb)
     ) and not _is_opposite(new, old)
+
+
+def _is_event(old: Facet, new: Facet) -> bool:
+    """Whether the older one says that something ended, which a habit does not undo."""
+    return (
+        old.verb is not None
+        and old.verb.past
+        and not form(old.verb.value).lemmas.isdisjoint(_ENDED)
+        and not (REPLACING.search(new.plain) or _is_opposite(new, old))
+    )
+
+
+_ENDED = frozenset(("sell", "lose", "break", "give", "cancel", "finish", "end"))
 
 
 def _same_verb(new: Facet, old: Facet) -> bool:

@@ -103,9 +103,7 @@ def _rejected(new: Facet) -> list[Item]:
     return found
 
 
-_WITHOUT_VERB = re.compile(
-    r"(?:,|\band|\bbut)(?: is| are| was)? not (?!the one\b|one\b)"
-)
+_WITHOUT_VERB = re.compile(r"(?:,|\band)(?: is| are| was)? not (?!the one\b|one\b)")
 """ "and not gout", ", not Oksana": says what is not so beside what is."""
 
 

@@ -58,6 +58,7 @@ _TOPICS = {
     ),
     "smoking": r"\b(?:smok(?:es?|ed|ing)|cigarettes?|nicotine|vap(?:e|es|ing))\b",
     "alcohol": r"\b(?:sober|teetotal\w*|drinks? (?:no )?alcohol|alcohol-free)\b",
+    "leave": r"\bon (?:parental|maternity|paternity|sick|study) leave\b|\bback (?:at|to) work\b",
     "age": r"\b(?:\d+|[a-z]+) years? old|\bturned (?:\d+|[a-z]+(?:teen|ty)(?:-[a-z]+)?"
     r"|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)|\bis aged\b|\bage is\b",
     "way": (
