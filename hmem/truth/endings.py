@@ -59,7 +59,7 @@ def ends(new: Facet, old: Facet) -> bool:
     if EXCEPT.search(new.plain):
         return False
     verbs = [word for word in old.frame if word not in old.nouns]
-    told = () if _is_feeling(old) else _told(new, old)
+    told = () if is_feeling(old) else _told(new, old)
     for at, item in enumerate(new.items):
         after = new.items[at + 1 : at + 1 + _NEAR]
         if _is_end(item, after[0] if after else None, old):
@@ -119,7 +119,7 @@ def _base(word: str) -> str:
     return word
 
 
-def _is_feeling(old: Facet) -> bool:
+def is_feeling(old: Facet) -> bool:
     """Whether it stays true of a thing that is gone: "likes the Skoda"."""
     return old.verb is not None and not form(old.verb.value).lemmas.isdisjoint(
         _FEELINGS

@@ -19,7 +19,13 @@ import re
 from typing import Literal
 
 from hmem.truth import words as w
-from hmem.truth.endings import EXCEPT, ends, ends_a_being, ends_of_another
+from hmem.truth.endings import (
+    EXCEPT,
+    ends,
+    ends_a_being,
+    ends_of_another,
+    is_feeling,
+)
 from hmem.truth.facets import NEGATED, REPLACING, Facet, mostly_said
 from hmem.truth.forms import form, one_word
 from hmem.truth.outcomes import corrects, ends_something_else, is_outcome
@@ -72,7 +78,7 @@ def _of_one(new: Facet, old: Facet) -> Matter | None:
 
 
 _CHANGE = re.compile(
-    r"\b(?:now|again|no longer|any ?more|any longer|these days|back|since|new|instead|off|not"
+    r"\b(?:now|again|no longer|any ?more|any longer|these days|back(?! from)|since|new|instead|off"
     r"|(?:has|have) been|becomes?|permanent|from now on)\b"
 )
 
@@ -144,9 +150,9 @@ _TURNS = frozenset(_TURNS_WORDS.split())
 
 def _are_two_of_many(new: Facet, old: Facet) -> bool:
     """Whether one can have or do both, or they say the same of two things."""
-    if all(map(_EVERYTHING.search, (new.plain, old.plain))) and not new.names:
-        return False
     verbs = [form(x.verb.value).lemmas if x.verb else frozenset() for x in (new, old)]
+    if all(map(_EVERYTHING.search, (new.plain, old.plain))) and _are_ways(*verbs):
+        return False
     if any(map(_can_be_many, old.frame)) or not (verbs[0] | verbs[1]).isdisjoint(_MANY):
         return True
     same = verbs[0] & verbs[1] - {"be", "have"}
@@ -158,6 +164,17 @@ def _are_two_of_many(new: Facet, old: Facet) -> bool:
 
 _EVERYTHING = re.compile(r"\beverything\b")
 """Of which there is one at a time: writes everything by hand, dictates everything."""
+
+_WAYS = tuple(
+    frozenset(ways.split())
+    for ways in ("write type dictate", "drive cycle walk ride commute", "cook order")
+)
+
+
+def _are_ways(one_: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two verbs are ways to do one thing."""
+    return any(one_ & ways and other & ways for ways in _WAYS)
+
 
 _TOPIC_WORDS = "home address job relationship employer age diet partner work place"
 _TOPIC_THINGS = frozenset(_TOPIC_WORDS.split())
@@ -175,7 +192,7 @@ def _of_another(new: Facet, old: Facet) -> Matter | None:
     """Where one fact is about what or whom the other only speaks of."""
     if ends_of_another(new, old):
         return "ending"
-    if not (_is_thing_of(new, old) or _is_thing_of(old, new)):
+    if is_feeling(old) or not (_is_thing_of(new, old) or _is_thing_of(old, new)):
         return None
     if ends(new, old):
         return "ending"
@@ -208,7 +225,12 @@ def _shares(new: Facet, old: Facet) -> bool:
 
 
 def _covers(new: Facet, old: Facet) -> bool:
-    """Whether the newer fact has all telling words of the older but for its names."""
+    """Whether the newer fact has all telling words of the older but for its names, and
+    says how it is."""
+    return not _was_so(new, old) and _says_all(new, old)
+
+
+def _says_all(new: Facet, old: Facet) -> bool:
     things, others = old.subject.things, new.subject.things
     if things and others:
         said = things == others or (others <= things and all(map(new.says, things)))
@@ -226,6 +248,15 @@ def _covers(new: Facet, old: Facet) -> bool:
     if not all(map(new.says, old.nouns)):
         return False
     return _is_opposite(new, old) or _covers_frame(new, old)
+
+
+def _was_so(new: Facet, old: Facet) -> bool:
+    """Whether the newer one says how something once was: "was late on Monday"."""
+    if new.verb is None or old.verb is None or new.verb not in new.items:
+        return False
+    after = new.items[new.items.index(new.verb) + 1 :][:1]
+    once = new.verb.value == "be" and new.verb.past and not any(x.past for x in after)
+    return once and not old.verb.past and _CHANGE.search(new.plain) is None
 
 
 def _covers_frame(new: Facet, old: Facet) -> bool:

@@ -53,7 +53,10 @@ def is_outcome(new: Facet, old: Facet) -> bool:
 
 def _is_of_kin(new: Facet, old: Facet) -> bool:
     """Whether the newer fact is about no relative that the older one is not about."""
-    about = {part for kin in new.subject.kin for part in kin.split()} & w.PEOPLE
+    kin = {part for one_ in new.subject.kin for part in one_.split()}
+    if not new.subject.known:  # anybody it speaks of may be meant
+        kin = {head(item.value) for item in new.items}
+    about = kin & w.PEOPLE
     return all(map(old.says, about - _HIRED))
 
 
@@ -141,11 +144,20 @@ def _reaches(new: Facet, old: Facet) -> bool:
         if any(x.value == "not" for x in new.items[:at]):
             continue
         if any(_is_head(new, x, word) for x in after for word in sought_words):
-            return True
+            return _of_one_whole(new.plain, old.plain)
         things, awaited = new.subject.things, old.subject.things
         if things and things <= awaited:
             return True
     return False
+
+
+_OF = re.compile(r"\b([a-z]+) of (?:the |a |an |her |his |their )?([a-z]+)")
+
+
+def _of_one_whole(new: str, old: str) -> bool:
+    """Not "results of the scan" and "results of the election"."""
+    one_, other = dict(_OF.findall(new)), dict(_OF.findall(old))
+    return all(one_[noun] == other[noun] for noun in one_.keys() & other.keys())
 
 
 def _is_head(new: Facet, item: Item, word: str) -> bool:

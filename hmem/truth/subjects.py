@@ -134,7 +134,8 @@ def _is_verb(item: Item, before: Item | None) -> bool:
     named = before is not None and (before.value == USER or before.capital is not False)
     if named and is_many(item.value) and one(item.value) not in w.PEOPLE:
         return True  # "Anselm reports": what a name does, known as a verb or not
-    if item.value in VERBS and before is not None and _is_single_noun(before):
+    noun = item.value in VERBS and not item.past
+    if noun and before is not None and _is_single_noun(before):
         return False  # "the phone plan": what one thing does ends in "s"
     return not lemmas.isdisjoint(VERBS) or (item.past and item.value not in VERBS)
 
@@ -168,6 +169,8 @@ def _read(items: Sequence[Item]) -> Subject:
         if _is_owner(item):
             owner = f"{owner} {one(bare)}".strip()
             owners.add(bare)
+            if one(bare) in w.PEOPLE - _HOLDERS:
+                kin.add(owner)  # "the user's wife's car" is none of the user's
             names.update({bare} - {USERS, *_OWN} - w.PEOPLE)
         elif one(value) in w.PEOPLE:
             kin.add(f"{owner} {one(value)}".strip())
@@ -185,6 +188,8 @@ def _read(items: Sequence[Item]) -> Subject:
     )
 
 
+_HOLDERS = frozenset(("he", "she", "him", "her", "his", "they", "them", "their", "we"))
+_HOLDERS |= frozenset(("us", "our", "you", "your", "user", "assistant"))
 _LITTLE_WORDS = "of that this also who which new old current former next own only other"
 _LITTLE = w.DIRECTIONS | frozenset(_LITTLE_WORDS.split())
 

@@ -40,7 +40,7 @@ _TOPICS = {
     "work": (
         r"\b(?:(?:works?|working|worked) (?:now |again |part.time |full.time )?(?:at|for|as|in)"
         r"|jobs?|employed|employer|employment|(?:was|got|been|were) hired|hired (?:by|at|as)|fired|laid off|resign(?:s|ed)?|retire[sd]?|promoted"
-        r"|freelanc\w*|unemployed|quit (?:the|her|his|their|my|work)|internship"
+        r"|freelanc\w*|unemployed|quit (?:(?:the|her|his|their|my) )?(?:work|post|position|firm|company)|internship"
         r"|(?:started|starts|begins|began) (?:\w+ )?(?:at|as) |was made"
         r"|joined (?:\w+ as|the (?:company|firm|startup)|bolt\b)"
         rf"|(?:is|was|as|been|became|be) (?:now )?(?:a|an|the)? ?(?:[\w\-]+ ){{0,2}}?(?:{_JOB}))\b"
