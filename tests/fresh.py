@@ -135,6 +135,24 @@ The user lends books to Ida | Ida gave the user's umbrella back | 0.54
 The assistant should call the user Sasha | The assistant should drop the formality in letters to the bank | 0.47
 The user has a gym contract until May | The user signed a phone contract until June | 0.58
 The user's bus leaves at 7:05 | The user's train leaves at 7:40 now | 0.71
+Oskar is a member of the town council | Oskar was named gardener of the town | 0.74
+Ruth's tutor is Mr. Bell | Ruth sold Mr. Bell a desk | 0.69
+Pia wears a brace | Pia no longer wears heels on Mondays | 0.62
+The user thinks that the painting is a Klee | The user sold a painting, but not the Klee | 0.81
+The user lent the drill to Bodo | The user got a letter from Bodo | 0.65
+Kurt sold his boat | Kurt rows a boat on Sundays | 0.70
+The user works four days a week at the library | The user no longer works at the bakery on Sundays | 0.52
+The user is training to be a pilot | The user has stopped training at the gym | 0.43
+Jo goes to the gym on Tuesdays | Jo pays 45 a month for the gym | 0.65
+Jo's mother is in hospital | The dog of Jo's mother died | 0.68
+Ute takes the bus to school | Ute missed the bus to Bonn yesterday | 0.67
+The user uses Firefox at work | The user installed Firefox on the mother's laptop | 0.69
+Anja's son plays football | Anja's son broke a leg playing football | 0.82
+Eva drinks green tea | Eva spilled green tea on the laptop | 0.73
+The user has a flight to Oslo on 3 May | The user's flight from Oslo was late | 0.82
+Alma lives in Turku | Alma came home from Turku market late | 0.85
+The user plays chess with Leon on Fridays | The user lost to Leon at chess on Friday | 0.76
+The user has a green bike | The user has taken the bike to the shop | 0.67
 """
 
 COMPARED = 0.4

@@ -47,7 +47,7 @@ def test_of_fresh_pairs_about_something_else_at_most_one_is_taken_for_a_change()
 @pytest.mark.parametrize("vectors", [True, False])
 def test_no_trap_is_taken_for_a_change(*, vectors: bool) -> None:
     pairs = traps()
-    assert len(pairs) >= 50
+    assert len(pairs) >= 70
     assert accepted(pairs, vectors=vectors) == []
 
 

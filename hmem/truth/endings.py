@@ -126,11 +126,15 @@ def is_feeling(old: Facet) -> bool:
     )
 
 
+def titled(facet: Facet) -> frozenset[str]:
+    """The words of persons with a title, and the titles: Mr. Bell."""
+    found = {b.value for a, b in pairwise(facet.items) if a.value in _TITLES}
+    return _TITLES | found
+
+
 def _told(new: Facet, old: Facet) -> tuple[str, ...]:
     """What of the older fact may be over."""
-    persons = {
-        b.value for a, b in pairwise(old.items) if a.value in _TITLES
-    } | _TITLES  # they are not sold
+    persons = titled(old)  # they are not sold
     told = tuple(x for x in (*old.nouns, *old.names) if x not in persons)
     if old.subject.kin and old.verb is not None and old.verb.value in ("be", "named"):
         told = tuple(

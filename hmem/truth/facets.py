@@ -52,6 +52,7 @@ _FOREIGN_IDLE_WORDS = (
     "boit"
 )
 _FOREIGN_IDLE = _FOREIGN | frozenset(_FOREIGN_IDLE_WORDS.split())
+_DAY = frozenset(("morning", "afternoon", "evening", "night", "summer", "winter"))
 _PLACES = frozenset(("in", "at", "on", "near", "to", "from", "into"))
 
 
@@ -141,8 +142,9 @@ class Facet:
             if item.kind in ("date", "time", "number", "ordinal")
         }
         for at, item in enumerate(self._main[:-1]):
-            if item.value in _PLACES and self._main[at + 1].kind == "word":
-                found.add("place")
+            after = self._main[at + 1]
+            if item.value in _PLACES and after.kind == "word":
+                found.add("date" if after.value in _DAY else "place")
         said = []
         if self.verb is not None and self.verb in self._main:
             said = self._main[self._main.index(self.verb) + 1 :]

@@ -25,6 +25,7 @@ from hmem.truth.endings import (
     ends_a_being,
     ends_of_another,
     is_feeling,
+    titled,
 )
 from hmem.truth.facets import NEGATED, REPLACING, Facet, mostly_said
 from hmem.truth.forms import form, one_word
@@ -88,7 +89,8 @@ def may_be_one(new: Facet, old: Facet) -> bool:
     nothing says that they are about two matters."""
     if _are_of_two_sides(new, old) or _keeps(new, old):
         return False
-    if not any(map(new.says, (*old.frame, *old.names, *old.subject.things))):
+    told = frozenset((*old.frame, *old.names, *old.subject.things)) - titled(old)
+    if not any(map(new.says, told)):
         return False
     one_, two = new.subject, old.subject
     kin = one_.kin or two.kin
@@ -140,7 +142,7 @@ def _happened(new: Facet) -> bool:
 _TURNS_WORDS = (
     "change move switch turn drop rise raise fall double halve triple increase decrease lower "
     "reduce upgrade downgrade promote demote transfer rebook emigrate relocate become receive "
-    "steal lose join take grow postpone extend approve finish end leave break replace pay give "
+    "steal join take grow postpone extend approve finish end leave break replace pay give "
     "shift convert rename return stop quit sell cancel expire recover heal close cut shrink "
     "swap trade resign retire fire hire divorce marry start begin"
 )

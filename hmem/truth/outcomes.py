@@ -44,8 +44,15 @@ def is_outcome(new: Facet, old: Facet) -> bool:
     """Whether the newer fact says, in one of the ways above, that the older one is over."""
     if not (_is_of_kin(new, old) and _names_all(new, old)):
         return False
+    if _ALMOST.search(new.plain):
+        return False
     checks = (_reaches, _is_gone, _dismisses, _calls_off, _returns, _swaps, _turns)
     return any(check(new, old) for check in checks)
+
+
+_ALMOST = re.compile(
+    r"\b(?:nearly|almost|tried to|not yet|hopes? to|did not|was not)\b"
+)
 
 
 # ------------------------------------------------------------------------------ whose

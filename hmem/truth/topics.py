@@ -46,7 +46,7 @@ _TOPICS = {
         rf"|(?:is|was|as|been|became|be) (?:now )?(?:a|an|the)? ?(?:[\w\-]+ ){{0,2}}?(?:{_JOB}))\b"
     ),
     "diet": (
-        r"\b(?:vegan|vegetarian|pescatarian|omnivore|carnivore|flexitarian|gluten.free"
+        r"\b(?:vegan|vegetarian|(?:meat|fish)[ -]eaters?|pescatarian|omnivore|carnivore|flexitarian|gluten.free"
         r"|plant.based|(?:eats?|eating) (?:\w+ )?(?:meat|everything)|on a \w+ diet)\b"
     ),
     "partner": (
