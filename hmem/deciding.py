@@ -5,12 +5,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
+
+import anyio.to_thread
 
 from hmem import prompts
 from hmem.chat.ladder import Ladder, Schema
 from hmem.chat.peel import value_of
 from hmem.config import Config
 from hmem.embedding import Embedding, Fact
+from hmem.errors import InputError
 from hmem.extract import Candidate, Talk
 from hmem.ingest import Intake, fact_texts
 from hmem.inputs.items import Item
@@ -49,6 +53,8 @@ _BESIDE, _MOST_SHOWN = 5, 40
 _DECISION_TOKENS = 60
 _VERDICTS = Schema("decisions", prompts.RECONCILE_VERSION, prompts.RECONCILE_SCHEMA)
 
+_FEW = 4
+T = TypeVar("T")
 Keep = Callable[[], Awaitable[None]]
 
 
@@ -71,6 +77,12 @@ class Decided:
                 target, why = one.refused
                 found.append(Skipped(reason=f"kept beside: {why}", id=target))
         return found
+
+    @property
+    def ended(self) -> int:
+        """How many facts are replaced or ended."""
+        replaced = sum(one.action in ("supersede", "close") for one in self.decisions)
+        return replaced + sum(one.ends is not None for one in self.decisions)
 
     @property
     def tally(self) -> dict[str, int]:
@@ -115,13 +127,27 @@ class Decider:
         part: Part,
         keep: Keep,
         last: bool,
+        ended: int = 0,
+        unsaved: bool = False,
     ) -> Decided:
         """Decide. In reconcile mode the second reply is noted in `part`, and kept before it
-        is used. Raises LLMError, Outage, Retry."""
-        admitted = [admit(talk, one) for one in candidates]
+        is used. `ended`: facts that the same add has replaced before; `unsaved`: nothing
+        will be stored. Raises LLMError, Outage, Retry."""
+
+        def prepare() -> list[Admitted]:
+            return [self._admitted(talk, one) for one in candidates]
+
+        admitted = await _aside(prepare, len(candidates))
         kept = [one for one in admitted if one.dropped is None]
         decided = await self._judge(
-            user_id, talk, kept, part=part, keep=keep, last=last
+            user_id,
+            talk,
+            kept,
+            part=part,
+            keep=keep,
+            last=last,
+            ended=ended,
+            unsaved=unsaved,
         )
         rest = iter(decided)
         pairs = [
@@ -148,12 +174,15 @@ class Decider:
         part: Part,
         keep: Keep,
         last: bool,
+        ended: int,
+        unsaved: bool,
     ) -> list[tuple[Decision, Fact]]:
         """Decisions about the candidates that may stand, and their vectors."""
         candidates = [one.candidate for one in admitted]
-        facts = await self._embedding.facts(
-            [fact_texts(self._memory(talk, one)) for one in candidates], last=last
+        memories = await _aside(
+            lambda: [self._memory(talk, one) for one in candidates], len(candidates)
         )
+        facts = await self._vectors(memories, last=last, unsaved=unsaved)
         near = await self._recall.near(
             user_id,
             [fact.vector for fact in facts],
@@ -166,15 +195,47 @@ class Decider:
             proposals = await self._asked(user_id, talk, candidates, near, part, keep)
         else:
             proposals = [proposed(talk, one) for one in candidates]
-        decisions = decide(
-            talk,
-            admitted,
-            proposals,
-            near=near,
-            vectors=[fact.vector for fact in facts],
-            known=await self._known(user_id, proposals),
+        known = await self._known(user_id, proposals)
+        decisions = await _aside(
+            lambda: decide(
+                talk,
+                admitted,
+                proposals,
+                near=near,
+                vectors=[fact.vector for fact in facts],
+                known=known,
+                ended=ended,
+            ),
+            len(candidates),
         )
         return list(zip(decisions, facts, strict=True))
+
+    def _admitted(self, talk: Talk, one: Candidate) -> Admitted:
+        """A candidate as it may stand, without what privacy forbids."""
+        found = admit(talk, one)
+        try:
+            made = replace(
+                found.candidate,
+                entities=tuple(
+                    name
+                    for name in found.candidate.entities
+                    if self._intake.redacted(name) == name
+                ),
+                reason=self._intake.redacted(found.candidate.reason or "") or None,
+            )
+            self._intake.redacted(found.candidate.text)
+        except InputError:
+            return replace(found, dropped="privacy forbids it")
+        return replace(found, candidate=made)
+
+    async def _vectors(
+        self, memories: Sequence[NewMemory], *, last: bool, unsaved: bool
+    ) -> list[Fact]:
+        texts = [fact_texts(memory) for memory in memories]
+        if not unsaved:
+            return await self._embedding.facts(texts, last=last)
+        found = await self._embedding.look([own[0] for own in texts])
+        return [Fact(vector=vector) for vector in found]
 
     async def _known(
         self, user_id: str, proposals: Sequence[Proposal]
@@ -291,6 +352,9 @@ class Decider:
                     id=one.target,
                     source_ids=_sources(talk, one.candidate),
                     reason=one.reason,
+                    otherwise=AddMemory(
+                        memory=self._memory(talk, one.candidate), vectors=fact.rows
+                    ),
                 )
             case "close":
                 assert one.target is not None
@@ -329,6 +393,11 @@ class Decider:
             entities=tuple(dict.fromkeys((*one.entities, *made.entities))),
             prompt_version=self._version,
         )
+
+
+async def _aside(work: Callable[[], T], many: int) -> T:
+    """Do work about so many candidates: about more than a few not on the loop."""
+    return work() if many <= _FEW else await anyio.to_thread.run_sync(work)
 
 
 def said_at(talk: Talk, one: Candidate) -> datetime:

@@ -6,7 +6,7 @@
 A chunk whose facts have been stored is not asked about again, whatever stops the process.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -41,7 +41,7 @@ from hmem.text import normalise
 from hmem.times import to_micros
 from hmem.truth.echo import strip_echo
 
-_LONG = 20_000
+_LONG = 4_000
 _FACT_TOKENS = 130
 """Of a reply, for each fact it may have: text, quote, fields."""
 NEAR = 0.95
@@ -73,7 +73,9 @@ class _Run:
     """One going over a group of jobs."""
 
     claim: Claim
+    jobs: Sequence[ClaimedJob]
     notes: Notes
+    texts: Mapping[int, int]
     last: bool
     blames: Blames
     out: Distilled = field(default_factory=Distilled)
@@ -125,10 +127,14 @@ class Distiller:
         model that seems to be down whether it is the turns that it fails on. Raises
         ModelDown, Outage, Retry (unless this is the `last` attempt), and Lost.
         """
-        notes = Notes.load(jobs[0].reply) or Notes(tuple(job.id for job in jobs))
-        run = _Run(claim, notes, last, blames)
+        notes = Notes.of(jobs)
+        turns = [turn for job in jobs for turn in job.turns]
+        sizes = {turn.seq: len(turn.text) for turn in turns}
+        run = _Run(claim, jobs, notes, sizes, last, blames)
         out = run.out
-        waiting = await self._cut([turn for job in jobs for turn in job.turns])
+        kept, new = notes.waiting(turns)
+        waiting = [*await self._cut(new), *reversed(kept)]
+        out.read = sum(part.done for part in notes.parts.values() if part.whole)
         while waiting:
             chunk = waiting.pop()
             if out.ops:
@@ -177,6 +183,7 @@ class Distiller:
                 part=Part(),
                 keep=_nothing,
                 last=True,
+                unsaved=True,
             )
             found += [(talk, decision) for decision in decided.decisions]
         return found
@@ -199,6 +206,8 @@ class Distiller:
         for one that must be split."""
         user_id, out = run.claim.user_id, run.out
         part = run.notes.parts.setdefault(key_of(chunk), Part())
+        part.turns = tuple(turn.seq for turn in chunk)
+        part.whole = all(len(turn.text) == run.texts[turn.seq] for turn in chunk)
         if part.split:
             raise TruncatedError("this part was split before")
         talk = await self._talk(user_id, chunk)
@@ -224,6 +233,7 @@ class Distiller:
                 extracted.candidates,
                 part=part,
                 keep=lambda: self._write(run, []),
+                ended=sum(one.ended for one in run.notes.parts.values()),
                 last=run.last,
             )
         except LLMError as e:
@@ -234,6 +244,7 @@ class Distiller:
         part.skipped = (*extracted.dropped, *decided.skipped)
         self._ladder.meter.decided(decided.tally)
         part.done = True
+        part.ended = decided.ended
         part.lost = extracted.lost
         out.read += 1
 
@@ -260,11 +271,11 @@ class Distiller:
         first, vectors = chunk[0], dict[int, Matrix]()
         if unsaved:
             texts = [turn_texts(turn, self._config.zone)[:1] for turn in chunk]
-            made = await self._embedding.facts(texts, last=True)
+            made = await self._embedding.look([text for (text,) in texts])
             vectors = {
-                turn.seq: one.vector
-                for turn, one in zip(chunk, made, strict=True)
-                if one.vector is not None
+                turn.seq: vector
+                for turn, vector in zip(chunk, made, strict=True)
+                if vector is not None
             }
         shown = await self._recall.similar(
             user_id, chunk, vectors, now=to_micros(self._clock())
@@ -305,11 +316,13 @@ class Distiller:
 
     async def _write(self, run: _Run, ops: Sequence[Op]) -> None:
         """Carry out operations and keep the notes, in one transaction."""
-        claim, notes = run.claim, run.notes
-        kept = StoreReply(job_id=notes.jobs[0], reply=notes.dump())
+        claim = run.claim
+        kept = [
+            StoreReply(job_id=job.id, reply=run.notes.dump(job)) for job in run.jobs
+        ]
         plan = WritePlan(
             at=to_micros(self._clock()),
-            ops=(*ops, kept),
+            ops=(*ops, *kept),
             incarnation=claim.incarnation,
             claim=claim,
         )

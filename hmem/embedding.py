@@ -172,6 +172,21 @@ class Embedding:
         """What is to be stored of it. Passages of one kind stand together."""
         return _puts(passages, work, self._codec.name)
 
+    async def look(self, texts: Sequence[str]) -> list[Matrix | None]:
+        """Vectors that are not to be stored, None for those that cannot be had. Writes
+        nothing, not even the embedding space."""
+        if self.embedder is None or not texts:
+            return [None for _ in texts]
+        space = await self._store.space()
+        try:
+            with anyio.fail_after(self._config.embed_timeout):
+                rows = await embed(self.embedder, list(texts))
+        except (EmbedderError, TimeoutError):
+            return [None for _ in texts]
+        if space is not None and rows.shape[1] != space.dim:
+            return [None for _ in texts]
+        return list(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
     async def facts(self, texts: Sequence[Sequence[str]], *, last: bool) -> list[Fact]:
         """Vectors of facts that are not stored yet, given each one's passages. One that
         cannot be embedded has none. Raises what `embed` raises."""

@@ -110,7 +110,10 @@ class Intake:
         now = self._clock()
         observed = call.observed_at or now
         found: Counter[str] = Counter()
-        messages = [self._allowed(message, found) for message in call.messages]
+        messages = [
+            self._named(self._allowed(message, found), found)
+            for message in call.messages
+        ]
         items = [self._allowed(item, found) for item in call.items]
         return Accept(
             turns=tuple(self._turn(m, observed) for m in messages),
@@ -178,11 +181,24 @@ class Intake:
             return said
         text = redact(said.text, self._policy)
         metadata = redact_metadata(said.metadata, self._policy)
-        if not text.found and not metadata.found:
-            return said
         found.update(text.found)
         found.update(metadata.found)
-        return replace(said, text=text.text, metadata=metadata.values)
+        if text.found or metadata.found:
+            said = replace(said, text=text.text, metadata=metadata.values)
+        return said
+
+    def _named(self, said: Message, found: Counter[str]) -> Message:
+        """A message whose talker's name holds nothing that privacy forbids."""
+        if self._policy.is_off or not said.name:
+            return said
+        name = redact(said.name, self._policy)
+        found.update(name.found)
+        return replace(said, name=name.text) if name.found else said
+
+    def redacted(self, text: str) -> str:
+        """A text without what privacy forbids. Raises InputError where the policy refuses
+        it."""
+        return redact(text, self._policy).text
 
     def fact(self, item: Item, valid_from: datetime, scope: Scope) -> NewMemory:
         """A fact to store, believed from `valid_from` on, without what privacy forbids.

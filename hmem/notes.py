@@ -7,24 +7,28 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from hmem.protocols import TurnRow
+from hmem.protocols import ClaimedJob, TurnRow
 from hmem.records import Skipped, Usage
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(slots=True)
 class Part:
-    """One chunk of turns: what was answered about it.
+    """One chunk of turns: what was answered about it. `turns` are their sequences, `whole`
+    says that none of them is a piece of a turn.
 
     `split`: it was too much for one reply, so its halves are parts. `done`: what the reply
-    says has been carried out, but for `lost` items of it that could not be used. `verdict`
+    says has been carried out (`ended` facts were replaced by it), but for `lost` items of it that could not be used. `verdict`
     is the second reply of reconcile mode. `shown` and `beside` are the ids that the numbers
     in the replies stand for.
     """
 
+    turns: tuple[int, ...] = ()
+    whole: bool = True
     split: bool = False
     done: bool = False
+    ended: int = 0
     lost: int = 0
     skipped: tuple[Skipped, ...] = ()
     reply: str = ""
@@ -36,36 +40,63 @@ class Part:
 
 @dataclass(slots=True)
 class Notes:
-    """Of one group of jobs. `jobs` are their ids; the first one's row holds this."""
+    """Of jobs that are read together. Each job keeps the parts that its own turns are in,
+    so that it does not matter which jobs are read together next time."""
 
-    jobs: tuple[str, ...]
     parts: dict[str, Part] = field(default_factory=dict)
 
-    def dump(self) -> bytes:
-        """As bytes to store."""
-        parts = {key: _short(part) for key, part in self.parts.items()}
-        value = {"v": _VERSION, "jobs": self.jobs, "parts": parts}
+    @classmethod
+    def of(cls, jobs: Sequence[ClaimedJob]) -> "Notes":
+        """What some jobs keep. What cannot be read is left out: then the model is asked
+        again."""
+        notes = cls()
+        for job in jobs:
+            notes.parts.update(_load(job.reply))
+        return notes
+
+    def dump(self, job: ClaimedJob) -> bytes:
+        """What a job is to keep, as bytes."""
+        own = {turn.seq for turn in job.turns}
+        parts = {
+            key: _short(part)
+            for key, part in self.parts.items()
+            if not own.isdisjoint(part.turns)
+        }
+        value = {"v": _VERSION, "parts": parts}
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
-    @classmethod
-    def load(cls, stored: bytes | None) -> "Notes | None":
-        """What `dump` gave; None for nothing, and for what cannot be read: then the model
-        is asked again."""
-        if not stored:
-            return None
-        try:
-            value = json.loads(stored)
-            if value["v"] != _VERSION:
-                return None
-            parts = {key: _part(one) for key, one in value["parts"].items()}
-            return cls(tuple(value["jobs"]), parts)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
+    def waiting(
+        self, turns: Sequence[TurnRow]
+    ) -> tuple[list[tuple[TurnRow, ...]], list[TurnRow]]:
+        """Chunks whose reply is there and has not been carried out, as they were asked
+        about; and the turns of which nothing is known."""
+        rows = {turn.seq: turn for turn in turns}
+        chunks = []
+        for part in self.parts.values():
+            if not part.whole or not all(seq in rows for seq in part.turns):
+                continue
+            if part.done or part.reply:
+                known = tuple(rows.pop(seq) for seq in part.turns)
+                chunks += [] if part.done else [known]
+        done = {s for p in self.parts.values() if p.done and p.whole for s in p.turns}
+        return chunks, [turn for seq, turn in rows.items() if seq not in done]
 
     @property
     def usage(self) -> Usage:
         """What all parts cost."""
         return sum((part.usage for part in self.parts.values()), Usage())
+
+
+def _load(stored: bytes | None) -> dict[str, Part]:
+    if not stored:
+        return {}
+    try:
+        value = json.loads(stored)
+        if value["v"] != _VERSION:
+            return {}
+        return {key: _part(one) for key, one in value["parts"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def key_of(turns: Sequence[TurnRow]) -> str:
@@ -86,6 +117,9 @@ def _short(part: Part) -> dict[str, Any]:
 
 def _part(value: dict[str, Any]) -> Part:
     return Part(
+        turns=tuple(int(seq) for seq in value.get("turns", ())),
+        whole=bool(value.get("whole")),
+        ended=int(value.get("ended", 0)),
         split=bool(value.get("split")),
         done=bool(value.get("done")),
         lost=int(value.get("lost", 0)),

@@ -32,14 +32,12 @@ from typing import Literal
 import anyio
 
 from hmem.breaker import Blame, Pause, backoff, forget_oldest
-from hmem.budget import upper_bound
 from hmem.config import Config
 from hmem.distil import Distilled, Distiller
 from hmem.embedding import Embedding, Passage, Work
 from hmem.errors import ConfigError, EmbedderError, LLMError
 from hmem.extract import Talk
 from hmem.ingest import fact_texts, turn_texts
-from hmem.notes import Notes
 from hmem.profiles import Profiles
 from hmem.protocols import (
     Claim,
@@ -252,7 +250,7 @@ class Processor:
             groups.setdefault(job.session_id, []).append(job)
         waits = [(self._wait(claim, jobs), n) for n, jobs in enumerate(groups.values())]
         wait, n = min(waits)
-        return _begun(list(groups.values())[n]), wait
+        return list(groups.values())[n], wait
 
     def _wait(self, claim: Claim, jobs: Sequence[ClaimedJob]) -> float:
         """Seconds until these turns are read, 0 when they are enough."""
@@ -268,7 +266,8 @@ class Processor:
             or not 0 <= idle < config.extract_after_idle
         ):
             return 0.0
-        if sum(upper_bound(t.text) for t in turns) >= config.extract_after_tokens:
+        # Some four characters a token: to count those of a long text takes half a second.
+        if sum(len(t.text) for t in turns) >= 4 * config.extract_after_tokens:
             return 0.0
         return max(_LEAST, config.extract_after_idle - idle)
 
@@ -357,14 +356,6 @@ class Processor:
     def _ended(self, claim: Claim, end: JobEnd, ops: Sequence[Op] = ()) -> WritePlan:
         self.deferred.pop(claim.user_id, None)
         return self._plan(claim, ops, end=end)
-
-
-def _begun(jobs: list[ClaimedJob]) -> list[ClaimedJob]:
-    """The jobs that the model has begun to read together, else all of them."""
-    notes = Notes.load(jobs[0].reply)
-    if notes is None:
-        return jobs
-    return [job for job in jobs if job.id in notes.jobs]
 
 
 def _of(jobs: Sequence[ClaimedJob], passages: Sequence[Passage]) -> list[int]:

@@ -349,12 +349,14 @@ class AddMemory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiteMemory:
     """Add sources to an open fact, which was said again, as a duplicate adds them.
-    Precondition: it is open, and has not expired at `WritePlan.at` nor been forgotten. With
+    Precondition: it is open, and has not expired at `WritePlan.at` nor been forgotten:
+    else `otherwise` is carried out where it is given, and the outcome is that one's. With
     a reason it is journalled."""
 
     id: str
     source_ids: tuple[str, ...]
     reason: str | None = None
+    otherwise: AddMemory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 already, and what says the same."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,9 @@ RECENT = 6
 _PER_TURN = 4
 _MOST_QUERIES = 24
 _QUERY_CHARS = 1_000
+
+_OWN_TEXT = Weights(fact_sources=0.0)
+"""What a fact says itself is what may be replaced, not the turns around its own."""
 
 Matrix = NDArray[np.float32]
 
@@ -77,25 +81,26 @@ class Recall:
         in the order they were stored, so that the same ones make the same prompt.
         `vectors` are those of turns (by sequence) that are not stored; the others' are
         read back."""
-        longest = sorted(turns, key=lambda turn: -len(turn.text))[:_MOST_QUERIES]
+        few = await self._views.read(user_id, _few)
+        if few is not None:
+            return few
+        best: dict[int, tuple[int, float]] = {}
+        # One look per turn: all of them at once would hold the loop.
+        for turn in sorted(turns, key=lambda turn: -len(turn.text))[:_MOST_QUERIES]:
+            found = await self._views.read(
+                user_id, partial(_like, turn, vectors.get(turn.seq), now)
+            )
+            for place, (at, score) in enumerate(found or ()):
+                # The best match of each turn before the second best of any: a short
+                # turn may change what a long one does not speak of.
+                best[at] = min(best.get(at, (99, 0.0)), (place, -score))
+        top = sorted(best, key=lambda at: (best[at], at))[:SIMILAR]
 
-        def look(view: View) -> tuple[Shown, ...]:
-            few = _few(view)
-            if few is not None:
-                return tuple(_shown(view.facts.rows[at]) for at in few)
-            best: dict[int, tuple[int, float]] = {}
-            for turn in longest:
-                vector = vectors.get(turn.seq)
-                vector = _vector(view, turn) if vector is None else vector
-                found = rank(view, _ask(turn, now), vector, Weights())
-                for place, one in enumerate(found):
-                    # The best match of each turn before the second best of any: a short
-                    # turn may change what a long one does not speak of.
-                    best[one.at] = min(best.get(one.at, (99, 0.0)), (place, -one.score))
-            top = sorted(best, key=lambda at: (best[at], at))[:SIMILAR]
-            return tuple(_shown(view.facts.rows[at]) for at in sorted(top))
+        def shown(view: View) -> tuple[Shown, ...]:
+            rows = view.facts.rows
+            return tuple(_shown(rows[at]) for at in sorted(top) if at < len(rows))
 
-        return await self._views.read(user_id, look) or ()
+        return await self._views.read(user_id, shown) or ()
 
     async def near(
         self,
@@ -117,12 +122,22 @@ class Recall:
         return found or [[] for _ in vectors]
 
 
-def _few(view: View) -> list[int] | None:
+def _few(view: View) -> tuple[Shown, ...] | None:
     """The open facts if they can all be shown."""
     times = view.facts.times
     held = times["valid_to"].view == FOREVER
     held &= times["forgotten_at"].view == FOREVER
-    return np.flatnonzero(held).tolist() if held.sum() <= FEW else None
+    if held.sum() > FEW:
+        return None
+    return tuple(_shown(view.facts.rows[at]) for at in np.flatnonzero(held).tolist())
+
+
+def _like(
+    turn: TurnRow, vector: Matrix | None, now: int, view: View
+) -> list[tuple[int, float]]:
+    """The facts that resemble a turn most, with their scores."""
+    mine = _vector(view, turn) if vector is None else vector
+    return [(one.at, one.score) for one in rank(view, _ask(turn, now), mine, _OWN_TEXT)]
 
 
 def _docs(view: View, seqs: Sequence[int]) -> NDArray[np.int64]:

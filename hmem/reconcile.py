@@ -131,10 +131,12 @@ def decide(
     near: Sequence[Sequence[Near]],
     vectors: Sequence[Vector | None],
     known: Mapping[str, Known],
+    ended: int = 0,
 ) -> list[Decision]:
     """One decision per candidate, in order. `near` and `vectors` belong to the candidates;
-    `known` holds the targets of the proposals that are there."""
-    bench = _Bench(talk, known, vectors)
+    `known` holds the targets of the proposals that are there; `ended` is how many facts
+    the same add has replaced before."""
+    bench = _Bench(talk, known, vectors, ended)
     return [
         bench.decide(n, one, proposal, near[n])
         for n, (one, proposal) in enumerate(zip(admitted, proposals, strict=True))
@@ -149,8 +151,10 @@ class _Bench:
         talk: Talk,
         known: Mapping[str, Known],
         vectors: Sequence[Vector | None],
+        ended: int,
     ) -> None:
         self._talk = talk
+        self._before = ended
         self._known = known
         self._vectors = vectors
         self._named = _named(talk)
@@ -162,7 +166,9 @@ class _Bench:
         self, n: int, one: Admitted, proposal: Proposal, near: Sequence[Near]
     ) -> Decision:
         """The decision about candidate `n`."""
-        decision = _repeats(one.candidate, near)
+        # What this reply ends, and says again, is a new stretch of belief.
+        still = [close for close in near if close.row.id not in self._ended]
+        decision = _repeats(one.candidate, still)
         if decision is not None:
             decision = self._and_ends(decision, one, proposal, near)
         else:
@@ -271,7 +277,7 @@ class _Bench:
             is_open=_is_open(old.row, proposal.verb),
             user=self._users,
             cosine=next((x.cosine for x in near if x.row.id == old.row.id), None),
-            closed=len(self._ended),
+            closed=self._before + len(self._ended),
         )
         if verdict.late and proposal.verb == "DELETE":
             return "it is newer", False  # to take its place one is inserted before it

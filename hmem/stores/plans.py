@@ -197,13 +197,15 @@ def _key(work: Work, name: str | None) -> int | None:
 
 def _cite(work: Work, op: CiteMemory) -> Outcome:
     key = _key(work, op.id)
-    if key is None:
-        return Outcome(status="unknown")
     is_open = work.conn.execute(
         "SELECT 1 FROM memories WHERE id = ? AND valid_to IS NULL"
         " AND forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > ?)",
         (key, work.at),
     ).fetchone()
+    if (key is None or is_open is None) and op.otherwise is not None:
+        return _add(work, op.otherwise)
+    if key is None:
+        return Outcome(status="unknown")
     if is_open is None:
         return Outcome(status="not_open", id=op.id)
     add_sources(work.conn, work.account, key, op.source_ids)
