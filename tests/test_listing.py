@@ -23,6 +23,7 @@ from hmem import (
     Timeline,
 )
 from hmem.filters.rows import RowFilter
+from hmem.protocols import PutProfile, WritePlan
 from hmem.testing.fakes import FrozenClock, HashEmbedder
 from hmem.views import cache
 
@@ -325,6 +326,7 @@ async def test_a_warm_filter_follows_what_is_added_and_changed(
 async def test_many_filters_leave_few_behind(own: AsyncMemory) -> None:
     for n in range(30):
         await own.add(f"kiln {n}", user_id="u", metadata={"n": n})
+    await own.flush(timeout=20)  # a space that is adopted begins a view anew
     for n in (*range(30), *range(30)):
         found = await own.search("kiln", user_id="u", filters={"n": n})
         assert [hit.text for hit in found] == [f"kiln {n}"]
@@ -446,6 +448,22 @@ async def test_a_replaced_fact_that_a_filter_hides_stays_hidden(
     assert "Lyon" not in found.block().text
     entries = (await own.timeline("u", filters={"open": True})).rows
     assert [(e.text, e.replaced_by) for e in entries] == [("Maya lives in Ghent", None)]
+    (entry,) = (await own.timeline("u", filters={"open": False})).rows
+    assert (entry.text, entry.replaced_by) == ("Maya lives in Lyon", None)
+    assert entry.until is not None
+
+
+async def test_a_profile_is_of_all_and_heads_no_filtered_block(tmp_path: Path) -> None:
+    config = Config(path=tmp_path, shards=1, embed="none", profile=True)
+    async with AsyncMemory(config) as mem:
+        await mem.add("I keep bees", user_id="u", metadata={"open": True})
+        profile = PutProfile(text="Maya sings.", turn_seq=1)
+        plan = WritePlan(at=1, ops=(profile,))
+        await mem._rooms.parts.store.apply("u", plan)
+        assert "Maya sings." in (await mem.context("bees", user_id="u")).text
+        kept = await mem.context("bees", user_id="u", filters={"open": True})
+        assert "bees" in kept.text
+        assert "sings" not in kept.text
 
 
 async def test_a_cursor_is_good_for_its_own_question_alone(own: AsyncMemory) -> None:

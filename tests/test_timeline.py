@@ -75,7 +75,7 @@ async def test_things_stand_where_they_happened_and_say_what_became_of_them(
 ) -> None:
     lyon = await put(mem, "Ana lives in Lyon", "2026-01-05")
     await put(mem, "Ana was born in Oslo", "2026-02-01", event_start="1990-04")
-    await mem.add("I moved", user_id="u", observed_at="2026-03-01")
+    await mem.add("I moved", user_id="u", observed_at="2026-03-01", wait=True)
     ghent = await mem.update(
         lyon, user_id="u", text="Ana lives in Ghent", observed_at="2026-03-01"
     )
@@ -95,6 +95,21 @@ async def test_things_stand_where_they_happened_and_say_what_became_of_them(
     for entry in entries:
         assert await mem.get(entry.id, user_id="u") == entry.record
     assert entries[1].replaced_by == await mem.get(ghent.id, user_id="u")
+
+
+async def test_at_one_moment_words_come_before_what_was_made_of_them(
+    mem: AsyncMemory,
+) -> None:
+    for n in range(3):
+        await put(mem, f"fact {n}", "2026-01-05")
+        await mem.add(f"turn {n}", user_id="u", observed_at="2026-01-05")
+    texts = [f"{what} {n}" for what in ("turn", "fact") for n in range(3)]
+    seen, cursor = [], None
+    while not seen or cursor is not None:
+        page = await mem.timeline("u", limit=1, cursor=cursor)
+        seen += [entry.text for entry in page]
+        cursor = page.cursor
+    assert seen == texts
 
 
 async def test_what_came_later_is_undone_by_as_of(mem: AsyncMemory) -> None:
@@ -190,6 +205,7 @@ async def test_an_entity_is_found_by_its_name_and_by_what_is_stored_under_it(
         ("room B123 is cold", "b12", 0),
         ("O'Brien wrote", "o\u2019brien", 2),
         ("the annex", "ann", 0),
+        ("two anns met", "ann", 0),
         ("Ann-Marie came", "ann", 2),
     ],
 )
@@ -291,7 +307,7 @@ async def test_bad_arguments_are_refused(
 
 async def test_records_are_the_ones_that_search_hands_out(mem: AsyncMemory) -> None:
     await put(mem, "Ana lives in Lyon", "2026-01-05")
-    await mem.add("Ana moved", user_id="u")
+    await mem.add("Ana moved", user_id="u", wait=True)
     found = {h.id: h.memory or h.episode for h in await mem.search("Ana", user_id="u")}
     assert {e.id: e.record for e in await mem.timeline("u")} == found
     (fact, _) = await mem.get_all(user_id="u", during="2026")
