@@ -124,23 +124,23 @@ async def test_of_near_duplicates_in_one_reply_the_first_is_stored(
 
 
 async def test_a_closed_fact_that_is_said_again_is_a_new_one(opened: Open) -> None:
-    meat = facts(fact("Maya eats meat again", entities=["Maya"]))
-    vegetarian = facts(fact("Maya is vegan now", entities=["Maya"]))
+    bath = facts(fact("Maya lives in Bath now", entities=["Maya"]))
+    ghent = facts(fact("Maya lives in Ghent now", entities=["Maya"]))
 
     def decide(candidates: list[str], memories: list[str]) -> object:
         return [verdict(0, "UPDATE", 0, why=f"{memories[0]} no longer")]
 
-    mem = await opened(Judge({"meat": meat, "vegan": vegetarian}, decide))
+    mem = await opened(Judge({"Bath": bath, "Ghent": ghent}, decide))
     results = [
         await says(mem, text, day)
         for text, day in (
-            ("I am vegan now", JANUARY),
-            ("I eat meat again", MARCH),
-            ("I am vegan now", MAY),
+            ("I live in Ghent now", JANUARY),
+            ("I live in Bath now", MARCH),
+            ("I live in Ghent now", MAY),
         )
     ]
     assert [len(r.superseded) for r in results] == [0, 1, 1]
-    assert await known(mem) == ["Maya is vegan now"]
+    assert await known(mem) == ["Maya lives in Ghent now"]
     events = await mem.history(results[2].added[0], user_id="maya")
     assert [e.event for e in events if e.event == "ADD"] == ["ADD"] * 3
 
