@@ -41,7 +41,13 @@ Open = Callable[..., Any]
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    return Config(path=tmp_path / "m", shards=2, embed="none", durability="normal")
+    return Config(
+        path=tmp_path / "m",
+        shards=2,
+        embed="none",
+        durability="normal",
+        receipt_days=36_500,  # the store's own clock is the machine's
+    )
 
 
 @pytest.fixture

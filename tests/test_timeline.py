@@ -36,7 +36,13 @@ def clock() -> FrozenClock:
 
 @pytest.fixture
 async def mem(tmp_path: Path, clock: FrozenClock) -> AsyncIterator[AsyncMemory]:
-    config = Config(path=tmp_path / "m", shards=1, embed="none", durability="normal")
+    config = Config(
+        path=tmp_path / "m",
+        shards=1,
+        embed="none",
+        durability="normal",
+        receipt_days=36_500,  # the store's own clock is the machine's
+    )
     async with AsyncMemory(config, embedder=HashEmbedder(), clock=clock) as opened:
         yield opened
 
