@@ -63,6 +63,11 @@ class Admin:
                 problems.append(
                     f"the chat model is down; extraction waits: {worker.model_down}"
                 )
+            if worker is not None and worker.leaves_work:
+                problems.append(
+                    "jobs wait for a chat model, and none reads here: run a worker with "
+                    "HMEM_LLM set"
+                )
             if worker is not None and worker.halted is not None:
                 problems.append(str(worker.halted))
             return {**health, "ok": not problems, "problems": problems}

@@ -3,7 +3,7 @@ them have been carried out. Makes a reply count once, also over a crash."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -110,6 +110,8 @@ def key_of(turns: Sequence[TurnRow]) -> str:
 
 def _short(part: Part) -> dict[str, Any]:
     """Without what says nothing."""
+    if part.done:  # what was carried out need not be read again
+        part = replace(part, reply="", shown=(), verdict="", beside=())
     value = asdict(part)
     value["usage"] = {k: v for k, v in value["usage"].items() if v}
     return {k: v for k, v in value.items() if v}

@@ -157,6 +157,24 @@ class Processor:
         except (Outage, Retry) as e:
             raise EmbedderError(str(e)) from e
 
+    @property
+    def leaves_work(self) -> bool:
+        """Whether jobs wait here for a process that has the chat model."""
+        return bool(self._left)
+
+    async def afterwards(self, claim: Claim) -> None:
+        """What may be done once a claim's jobs have ended: the user's profile anew."""
+        if self._profiles is None:
+            return
+        profile = await self._profiles.update(claim.user_id)
+        if profile is not None:
+            plan = WritePlan(
+                at=to_micros(self._clock()),
+                ops=(profile,),
+                incarnation=claim.incarnation,
+            )
+            await self._store.apply(claim.user_id, plan)
+
     def given_up(self, claim: Claim, reason: str) -> WritePlan:
         """The plan that ends a claim as dead."""
         return self._ended(
@@ -229,10 +247,6 @@ class Processor:
             embedded_texts=self._texts(group) - missing,
             milliseconds=(time.perf_counter() - began) * 1000 - made.usage.milliseconds,
         )
-        if self._profiles is not None:
-            profile, spent = await self._profiles.update(claim.user_id)
-            made.ops += [] if profile is None else [profile]
-            usage += replace(spent, milliseconds=0.0)
         return self._ended(claim, self._verdict(made, group, usage, why), made.ops)
 
     def _texts(self, jobs: Sequence[ClaimedJob]) -> int:

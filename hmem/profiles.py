@@ -16,7 +16,6 @@ from hmem.config import Config
 from hmem.errors import LLMError
 from hmem.extract import turn_text
 from hmem.protocols import MemoryRow, Profile, PutProfile, Store, TurnRow
-from hmem.records import Usage
 from hmem.retrieve import Retriever
 from hmem.text import clean
 from hmem.views import View
@@ -27,6 +26,7 @@ MAX_TOKENS = 300
 FIRST, EVERY = 6, 16
 """Turns until a user has a profile, and until it is written anew."""
 _FACTS, _TURNS = 60, 12
+_TURN_CHARS = 1_000
 _SCHEMA = Schema("profile", prompts.PROFILE_VERSION, prompts.PROFILE_SCHEMA)
 _SENTENCE = re.compile("(?<=[.!?\u3002\uff01\uff1f])\\s+")
 
@@ -46,13 +46,13 @@ class Profiles:
         """The profile as it is stored."""
         return await self._store.profile(user_id)
 
-    async def update(self, user_id: str) -> tuple[PutProfile | None, Usage]:
-        """The profile anew, if enough was said since it was written, and what that cost.
-        A model that fails leaves the old one: the next turns try again."""
+    async def update(self, user_id: str) -> PutProfile | None:
+        """The profile anew, if enough was said since it was written. A model that fails
+        leaves the old one: the next turns try again."""
         old = await self.current(user_id)
         material = await self._views.read(user_id, lambda view: _material(view, old))
         if material is None:
-            return None, Usage()
+            return None
         facts, turns = material
         zone = self._config.zone
         try:
@@ -60,7 +60,7 @@ class Profiles:
                 prompts.profile_messages(
                     "" if old is None else old.text,
                     [row.text for row in facts],
-                    [turn_text(turn, zone) for turn in turns],
+                    [turn_text(_begun(turn), zone) for turn in turns],
                 ),
                 schema=_SCHEMA,
                 read=read,
@@ -69,8 +69,8 @@ class Profiles:
             )
         except LLMError as e:
             log.info("a profile is left as it was: %s", e)
-            return None, e.usage if isinstance(e.usage, Usage) else Usage()
-        return PutProfile(text=answer.value, turn_seq=turns[-1].seq), answer.usage
+            return None
+        return PutProfile(text=answer.value, turn_seq=turns[-1].seq)
 
 
 def read(value: Any) -> str:
@@ -93,6 +93,11 @@ def shortened(text: str) -> str:
             break
         kept = longer
     return kept
+
+
+def _begun(turn: TurnRow) -> TurnRow:
+    """A turn's beginning: enough to see what is spoken of."""
+    return turn._replace(text=turn.text[:_TURN_CHARS])
 
 
 def _material(

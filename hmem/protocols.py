@@ -49,7 +49,8 @@ class NewTurn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
     """One fact to store. `hash` (8 bytes) is of the normalised text: exact duplicates
-    among a user's open rows are decided by it, inside the transaction."""
+    among a user's open rows of the same agent are decided by it, inside the
+    transaction."""
 
     text: str
     hash: bytes
@@ -319,7 +320,7 @@ class JobEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddMemory:
-    """Insert a fact. Precondition: no open row of the user has its hash.
+    """Insert a fact. Precondition: no open row of the user and the agent has its hash.
 
     With `supersedes` (a public id) the open target is closed at the new row's `valid_from`
     and points to it. A target closed meanwhile: the new row chains onto the open head of
@@ -363,7 +364,7 @@ class CiteMemory:
 class ReinstateMemory:
     """Open a closed fact again, as if it had never been closed; what superseded it stays,
     and is its successor no more. Precondition: it is closed, and no open row of the user
-    has its hash ("duplicate", with that row's id; an open fact is its own). Always
+    and the agent has its hash ("duplicate", with that row's id; an open fact is its own). Always
     journalled, with how it had been closed. `Store.chain` still gives both sides of the
     parting. Expiry and forgetting are not undone."""
 

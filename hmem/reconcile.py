@@ -167,7 +167,12 @@ class _Bench:
     ) -> Decision:
         """The decision about candidate `n`."""
         # What this reply ends, and says again, is a new stretch of belief.
-        still = [close for close in near if close.row.id not in self._ended]
+        agent = _turns(self._talk, one.candidate)[0].agent_id
+        still = [
+            close
+            for close in near
+            if close.row.id not in self._ended and close.row.agent_id == agent
+        ]
         decision = _repeats(one.candidate, still)
         if decision is not None:
             decision = self._and_ends(decision, one, proposal, near)

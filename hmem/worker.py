@@ -81,6 +81,11 @@ class Worker:
         return self._processor.down
 
     @property
+    def leaves_work(self) -> bool:
+        """Whether jobs wait here for a process that has the chat model."""
+        return self._processor.leaves_work
+
+    @property
     def busy(self) -> bool:
         """Whether jobs are in work here."""
         return self._free < self._config.users_in_parallel
@@ -200,8 +205,19 @@ class Worker:
             if back is not None:
                 with anyio.move_on_after(_LET_GO, shield=True):
                     await self._release(claim, back)
-            self._free += 1
-            self._freed.set()
+            try:
+                if back is None:
+                    await self._afterwards(claim)
+            finally:
+                self._free += 1
+                self._freed.set()
+
+    async def _afterwards(self, claim: Claim) -> None:
+        """What nobody waits for; that it fails is no failure of the jobs, which ended."""
+        try:
+            await self._processor.afterwards(claim)
+        except Exception as e:  # noqa: BLE001  # a worker must not end by accident
+            log.info("a profile was not written: %s", type(e).__name__)
 
     async def _keep(self, claim: Claim, scope: anyio.CancelScope) -> None:
         """Renew the lease until cancelled; cancel the work when it was lost."""

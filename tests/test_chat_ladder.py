@@ -383,7 +383,7 @@ async def test_an_endpoint_that_gives_no_answer_in_each_form(
         pytest.param(LLMError("gone", why="down"), LLMError, id="down"),
         pytest.param(LLMError("not yet", why="waiting"), LLMError, id="waiting"),
         pytest.param(LLMError("no", why="too_long"), LLMError, id="too long"),
-        pytest.param(ClosedError("closed"), ClosedError, id="closed"),
+        pytest.param(ClosedError("closed"), LLMError, id="closed"),
     ],
 )
 async def test_what_a_model_raises_ends_the_question(

@@ -435,6 +435,8 @@ async def test_a_profile_heads_the_block_and_is_erased_with_its_user(
         ]
         receipt = await mem.add(turns, user_id="maya", session_id=f"s{n}")
         await receipt.result(timeout=10)
+    await eventually(lambda: len(model.asked) == 4)  # nobody waits for the profile
+    await asyncio.sleep(0.1)
     block = await mem.context("what does she keep?", user_id="maya", max_tokens=200)
     assert block.stable.startswith("Profile: Maya keeps bees in Ghent.\n")
     assert block.text == block.stable + block.dynamic

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from hmem import AddResult, AsyncMemory, Config, LLMError
+from hmem import AddResult, AsyncMemory, Config, LLMError, Receipt
 from hmem.chat.remote import RemoteLLM
 from hmem.testing.fakes import HashEmbedder
 from hmem.testing.yard import eventually
@@ -39,7 +39,7 @@ server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
 """
-MOST = 320
+MOST = 900
 """Tokens that the server lets the model say, or it would talk for minutes."""
 SCHEMA: dict[str, Any] = {
     "title": "pets",
@@ -220,24 +220,20 @@ def config(folder: Path, url: str, **changes: Any) -> Config:
 async def test_every_add_of_a_talk_ends_and_nothing_is_lost(
     server: Server, tmp_path: Path
 ) -> None:
-    began = time.monotonic()
     told = config(tmp_path / "m", server.url, extract_after_turns=2)
     async with AsyncMemory(told, embedder=HashEmbedder()) as mem:
-        receipts = [
-            await mem.add(
-                {"role": "user", "name": name, "content": text},
-                user_id="u",
-                session_id="s",
-                observed_at=f"2026-06-{n + 1:02}",
-            )
-            for n, (name, text) in enumerate(TALK)
-        ]
-        added_s = time.monotonic() - began
-        results = [await receipt.result(timeout=3_000) for receipt in receipts]
+        longest, results = 0.0, []
+        for n in range(0, len(TALK), 2):
+            began = time.monotonic()
+            receipts = [await _add(mem, at) for at in (n, n + 1)]
+            longest = max(longest, (time.monotonic() - began) / 2)
+            for receipt in receipts:
+                results.append(await receipt.result(timeout=1_800))
+                _tell(results[-1])
         stats = await mem.admin.stats()
         await _all_are_found(mem)
-    _tell(results, stats, added_s, time.monotonic() - began)
-    assert added_s < 10
+    print(json.dumps(stats["models"]), f"longest add {longest:.3f} s")  # noqa: T201
+    assert longest < 2
     assert await _queued(told) == 0
     for result in results:
         assert result.status in ("done", "partial", "dead")
@@ -256,18 +252,24 @@ async def _queued(told: Config) -> int:
         return await mem.admin.queued()
 
 
-def _tell(
-    results: list[AddResult], stats: dict[str, Any], added_s: float, all_s: float
-) -> None:
-    for n, one in enumerate(results):
-        usage = one.usage
-        print(  # noqa: T201 - it is run to be read
-            f"{n:2} {one.status:8} +{len(one.added)} calls {usage.llm_calls} "
-            f"in {usage.prompt_tokens} out {usage.completion_tokens} "
-            f"{usage.rung} {usage.milliseconds / 1e3:.1f} s {one.reason or ''}"
-        )
-    told = json.dumps(stats["models"], indent=1)
-    print(told, f"added in {added_s:.2f} s, all in {all_s:.0f} s")  # noqa: T201
+async def _add(mem: AsyncMemory, at: int) -> Receipt:
+    name, text = TALK[at]
+    return await mem.add(
+        {"role": "user", "name": name, "content": text},
+        user_id="u",
+        session_id="s",
+        observed_at=f"2026-06-{at + 1:02}",
+    )
+
+
+def _tell(one: AddResult) -> None:
+    usage = one.usage
+    print(  # noqa: T201 - it is run to be read
+        f"{one.status:8} +{len(one.added)} skipped {len(one.skipped)} calls "
+        f"{usage.llm_calls} in {usage.prompt_tokens} out {usage.completion_tokens} "
+        f"{usage.rung} {usage.milliseconds / 1e3:.1f} s {one.reason or ''}",
+        flush=True,
+    )
 
 
 async def test_a_server_killed_while_it_answers_costs_time_alone(

@@ -14,7 +14,6 @@ from hmem.chat.peel import LONGEST, text_of, value_of
 from hmem.chat.unreadable import EMPTY, CutOff, Unreadable
 from hmem.errors import (
     ExtractionError,
-    HmemError,
     LLMError,
     RefusedError,
     TruncatedError,
@@ -29,6 +28,7 @@ Messages = list[dict[str, str]]
 _RUNGS: tuple[Rung, ...] = get_args(Rung)
 # Where a stricter form did not work: the form to begin with, by endpoint and model.
 _LEARNED: dict[tuple[str, str], Rung] = {}
+_ABSURD = 10**9
 _LONG = 20_000
 """Characters of a reply from which on it is read in a thread."""
 _UNANSWERED = frozenset({"down", "busy", "setup", "waiting"})
@@ -126,9 +126,9 @@ class Ladder:
             found = await self._llm.complete(
                 messages, schema=schema.json, rung=rung, max_tokens=max_tokens
             )
-        except HmemError:
+        except LLMError:
             raise
-        except Exception as e:
+        except Exception as e:  # of ours, too: a closed model is no closed store
             raise LLMError(f"the chat model failed: {type(e).__name__}") from e
         if not isinstance(found, Completion):
             raise LLMError("the chat model returned no Completion", why="reply")
@@ -143,15 +143,25 @@ class Ladder:
             spent = outcome.usage if isinstance(outcome.usage, Usage) else Usage()
             calls = int(outcome.why not in _UNANSWERED)
             return spent + usage + Usage(llm_calls=calls)
-        tokens_in, tokens_out = outcome.prompt_tokens, outcome.completion_tokens
+        tokens_in, tokens_out, retries = (
+            _count(outcome.prompt_tokens),
+            _count(outcome.completion_tokens),
+            _count(outcome.retries),
+        )
         cost = tokens_in * self._price_in + tokens_out * self._price_out
         return usage + Usage(
             llm_calls=1,
             prompt_tokens=tokens_in,
             completion_tokens=tokens_out,
-            retries=outcome.retries,
+            retries=retries,
             cost=cost / 1e6 if self._price_in or self._price_out else None,
         )
+
+
+def _count(value: object) -> int:
+    """A count that an endpoint gave; 0 for what is none."""
+    is_count = isinstance(value, int) and 0 <= value < _ABSURD
+    return int(value) if is_count else 0  # type: ignore[call-overload]
 
 
 class _Climb:

@@ -43,7 +43,10 @@ def erase_row(
     _unsay(conn, account, text)
     # A claim that is out was shown the row, and may write of it yet.
     queued_again = holds.interrupt(conn, account)
-    jobs.drop_replies(conn, account)
+    runs = _runs(text)
+    jobs.drop_replies(
+        conn, account, lambda reply: _repeats(reply.decode("utf-8", "replace"), runs)
+    )
     removed["labels"] = account.drop_labels(conn, labels)
     account.save(conn)
     return {table: n for table, n in removed.items() if n}, queued_again

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -203,11 +203,18 @@ def store_reply(
     return changed.rowcount == 1
 
 
-def drop_replies(conn: sqlite3.Connection, account: Account) -> None:
-    """Forget what models replied about jobs that have not ended: they are asked again."""
-    conn.execute(
-        "UPDATE jobs SET reply = NULL WHERE id BETWEEN ? AND ? AND reply IS NOT NULL",
+def drop_replies(
+    conn: sqlite3.Connection, account: Account, drops: Callable[[bytes], bool]
+) -> None:
+    """Forget of what models replied about jobs that have not ended what is to be dropped:
+    they are asked again."""
+    kept = conn.execute(
+        "SELECT id, reply FROM jobs WHERE id BETWEEN ? AND ? AND reply IS NOT NULL",
         account.span,
+    ).fetchall()
+    conn.executemany(
+        "UPDATE jobs SET reply = NULL WHERE id = ?",
+        [(key,) for key, reply in kept if drops(reply)],
     )
 
 

@@ -112,7 +112,8 @@ def _add(work: Work, op: AddMemory) -> Outcome:
     target = _target(work, op.supersedes)
     if target is None and op.needs_target:
         return Outcome(status="unknown")
-    twin = open_twin(conn, account, dedup_key(account.uid, new.hash), work.at)
+    agent = account.label(conn, new.agent_id)
+    twin = open_twin(conn, account, dedup_key(account.uid, new.hash), agent, work.at)
     if twin is not None:
         add_sources(conn, account, twin.key, new.source_ids)
         _blame(work, op).skipped.append(Skipped(reason="duplicate", id=twin.id))
@@ -223,8 +224,9 @@ def _reinstate(work: Work, op: ReinstateMemory) -> Outcome:
         return Outcome(status="unknown")
     if row.valid_to is None:
         return Outcome(status="duplicate", id=op.id)
-    dedup = conn.execute("SELECT dedup FROM memories WHERE id = ?", (row.id,))
-    twin = open_twin(conn, account, dedup.fetchone()[0], work.at)
+    found = conn.execute("SELECT dedup, agent FROM memories WHERE id = ?", (row.id,))
+    dedup, agent = found.fetchone()
+    twin = open_twin(conn, account, dedup, agent, work.at)
     if twin is not None:
         return Outcome(status="duplicate", id=twin.id)
     chains.part(conn, account, row, work.at, op.reason)

@@ -170,14 +170,16 @@ def _insert_items(
     results = jobs.Results()
     for item in add.items:
         dedup = dedup_key(account.uid, item.hash)
-        twin = open_twin(conn, account, dedup, add.recorded_at)
+        agent = item.agent_id if item.agent_id is not None else add.agent_id
+        label = account.label(conn, agent)
+        twin = open_twin(conn, account, dedup, label, add.recorded_at)
         if twin is not None:
             add_sources(conn, account, twin.key, item.source_ids)
             results.skipped.append(Skipped(reason="duplicate", id=twin.id))
             continue
         scoped = replace(
             item,
-            agent_id=item.agent_id if item.agent_id is not None else add.agent_id,
+            agent_id=agent,
             session_id=item.session_id
             if item.session_id is not None
             else add.session_id,
@@ -194,15 +196,16 @@ class Twin(NamedTuple):
 
 
 def open_twin(
-    conn: sqlite3.Connection, account: Account, dedup: int, now: int
+    conn: sqlite3.Connection, account: Account, dedup: int, agent: int | None, now: int
 ) -> Twin | None:
-    """The user's open row with the same hash. A row that has expired or was forgotten is
-    not open: nobody would find it."""
+    """The user's open row with the same hash and the same agent's: who asks for one
+    agent's facts would not find another's. A row that has expired or was forgotten is not
+    open: nobody would find it."""
     row = conn.execute(
-        "SELECT id, recorded_at, uuid FROM memories WHERE dedup = ?"
+        "SELECT id, recorded_at, uuid FROM memories WHERE dedup = ? AND agent IS ?"
         " AND valid_to IS NULL AND id BETWEEN ? AND ? AND forgotten_at IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)",
-        (dedup, *account.span, now),
+        (dedup, agent, *account.span, now),
     ).fetchone()
     return Twin(row[0], row_id(account.incarnation, MEMORY, *row)) if row else None
 
