@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 
@@ -384,7 +384,7 @@ class Decider:
             event_precision=one.event_precision,
             category=one.category,
             importance=one.importance,
-            metadata={"categories": list(one.labels)} if one.labels else {},
+            metadata=_metadata(talk, one),
         )
         scope = Scope(user_id="", agent_id=turn.agent_id, session_id=turn.session_id)
         made = self._intake.fact(item, said_at(talk, one), scope)
@@ -393,6 +393,17 @@ class Decider:
             entities=tuple(dict.fromkeys((*one.entities, *made.entities))),
             prompt_version=self._version,
         )
+
+
+def _metadata(talk: Talk, one: Candidate) -> dict[str, Any]:
+    """What all turns that a fact rests on say of themselves, and its labels."""
+    turns = [talk.turns[at] for at in one.sources] or list(talk.turns)
+    shared = {
+        key: value
+        for key, value in turns[0].metadata.items()
+        if all(t.metadata.get(key) == value for t in turns[1:])
+    }
+    return {**shared, "categories": list(one.labels)} if one.labels else shared
 
 
 async def _aside(work: Callable[[], T], many: int) -> T:

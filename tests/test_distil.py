@@ -448,3 +448,15 @@ async def test_a_profile_heads_the_block_and_is_erased_with_its_user(
     assert "Profile" not in tiny.text
     await mem.delete_user("maya")
     assert (await mem.context("what?", user_id="maya")).text == ""
+
+
+async def test_what_a_call_says_of_its_messages_goes_to_their_facts(
+    opened: Open,
+) -> None:
+    mem, _ = await opened(lambda _: reply(fact("Maya keeps bees", 0)))
+    receipt = await mem.add("I keep bees", user_id="maya", metadata={"project": "kiln"})
+    await receipt.result(timeout=10)
+    (one,) = await facts(mem)
+    assert dict(one.metadata) == {"project": "kiln"}
+    found = await mem.search("bees", user_id="maya", filters={"project": "kiln"})
+    assert {hit.kind for hit in found} == {"memory", "turn"}

@@ -54,9 +54,12 @@ def _demonstrated(path: Path | None, *, live: bool, as_json: bool) -> bool:
     from hmem.cli import show, show_loop
     from hmem.cli.demo import demonstrate
     from hmem.cli.loop import play
+    from hmem.cli.played import needs_model
     from hmem.config import Config
 
     config = Config.from_env()
+    if live:
+        needs_model(config)
     raw = demonstrate(config, path=path)
     if not as_json:
         click.echo("\n".join([*show.as_text(raw), ""]))

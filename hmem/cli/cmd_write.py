@@ -28,6 +28,8 @@ _MOST = 1_000_000
 """Entries in a file."""
 _LOOK = 1.0
 """Seconds between two looks at what has ended."""
+_PATIENCE = 10.0
+"""Seconds that a model may be down before nobody waits for it any more."""
 _FINAL = ("done", "partial", "dead")
 _LATE = (
     "jobs have not ended yet; they go on where a worker runs (inline, or `hmem worker`)"
@@ -210,7 +212,7 @@ def _wait(
 ) -> str | None:
     """Wait for the jobs, which end in order. Gives what to say when the time ran out."""
     until = math.inf if timeout is None else time.monotonic() + timeout
-    waiting = deque(receipts)
+    waiting, since = deque(receipts), None
     with progress(
         len(waiting) if len(waiting) > 1 else 0, "worked on", shown=shown
     ) as advance:
@@ -222,7 +224,17 @@ def _wait(
                 advance(1)
             if waiting and not left:
                 return f"{len(waiting)} of {len(receipts)} {_LATE}"
+            down = _down(mem)
+            since = (since or time.monotonic()) if down else None
+            if waiting and since and time.monotonic() - since > _PATIENCE:
+                return f"{len(waiting)} of {len(receipts)} {_LATE}: {down}"
     return None
+
+
+def _down(mem: "Memory") -> str:
+    """Why a model cannot be asked, "" while it can."""
+    problems = mem.admin.health()["problems"]
+    return next((problem for problem in problems if "is down" in problem), "")
 
 
 def _let_work(mem: "Memory", first: "SyncReceipt", seconds: float) -> None:
