@@ -29,7 +29,8 @@ _MOST = 1_000_000
 _LOOK = 1.0
 """Seconds between two looks at what has ended."""
 _PATIENCE = 10.0
-"""Seconds that a model may be down before nobody waits for it any more."""
+"""Seconds without a job's end until it is looked whether a model is down: then nobody
+waits any more."""
 _FINAL = ("done", "partial", "dead")
 _LATE = (
     "jobs have not ended yet; they go on where a worker runs (inline, or `hmem worker`)"
@@ -212,7 +213,7 @@ def _wait(
 ) -> str | None:
     """Wait for the jobs, which end in order. Gives what to say when the time ran out."""
     until = math.inf if timeout is None else time.monotonic() + timeout
-    waiting, since = deque(receipts), None
+    waiting, moved = deque(receipts), time.monotonic()
     with progress(
         len(waiting) if len(waiting) > 1 else 0, "worked on", shown=shown
     ) as advance:
@@ -221,13 +222,14 @@ def _wait(
             _let_work(mem, waiting[0], min(_LOOK, left))
             while waiting and (waiting[0].done or waiting[0].refresh() in _FINAL):
                 waiting.popleft()
+                moved = time.monotonic()
                 advance(1)
             if waiting and not left:
                 return f"{len(waiting)} of {len(receipts)} {_LATE}"
-            down = _down(mem)
-            since = (since or time.monotonic()) if down else None
-            if waiting and since and time.monotonic() - since > _PATIENCE:
-                return f"{len(waiting)} of {len(receipts)} {_LATE}: {down}"
+            if waiting and time.monotonic() - moved > _PATIENCE:
+                moved = time.monotonic()
+                if down := _down(mem):
+                    return f"{len(waiting)} of {len(receipts)} {_LATE}: {down}"
     return None
 
 
