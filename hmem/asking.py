@@ -140,10 +140,16 @@ def read_when(
     return tuple((to_micros(w.start), to_micros(w.end), w.confidence) for w in found)
 
 
+def times_loaded(languages: Sequence[str] = _ENGLISH) -> bool:
+    """Whether what reads times is there, for all of these languages."""
+    return _LOADED.issuperset(languages)
+
+
 async def load_times(languages: Sequence[str] = _ENGLISH) -> tuple[str, ...]:
     """Load what reads times, off the loop: 50 ms the first time, and up to a second for
-    another language. Returns those languages that cannot be read."""
-    if not _LOADED.issuperset(languages):
+    another language. Returns those languages that cannot be read. Those who come together
+    had better wait for one of them."""
+    if not times_loaded(languages):
         _LOADED.update(await anyio.to_thread.run_sync(partial(_load, languages)))
     return tuple(name for name in languages if name not in _LOADED)
 

@@ -6,7 +6,13 @@ from typing import Any
 
 import anyio.to_thread
 
-from hmem.asking import load_times, read_ask, read_count, read_max_tokens
+from hmem.asking import (
+    load_times,
+    read_ask,
+    read_count,
+    read_max_tokens,
+    times_loaded,
+)
 from hmem.inputs.deadline import deadline, read_timeout
 from hmem.inputs.scope import read_id
 from hmem.protocols import MemoryRow
@@ -63,7 +69,7 @@ class Reading(Listing):
         which says so; `timeout` raises DeadlineError.
         """
         await self._enter()
-        await load_times(self.config.languages)
+        await self._grammar()
         ask = read_ask(
             query,
             user_id=user_id,
@@ -108,7 +114,7 @@ class Reading(Listing):
         `Config.context_tokens`): `search` with enough hits to fill it, rendered."""
         cap = read_max_tokens(max_tokens, self.config)
         await self._enter()
-        await load_times(self.config.languages)
+        await self._grammar()
         ask = read_ask(
             query,
             user_id=user_id,
@@ -152,6 +158,13 @@ class Reading(Listing):
         user = read_id(user_id, "user_id")
         with self._life.call():
             return await self._rooms.editor.history(user, id)
+
+    async def _grammar(self) -> None:
+        """What reads the times of a question is there. The first one waits for it."""
+        languages = self.config.languages
+        if not times_loaded(languages):
+            async with self._loading:
+                await load_times(languages)
 
     async def _search(
         self, ask: Ask, user_id: object, timeout: float | None

@@ -27,20 +27,19 @@ from hmem.testing.yard import eventually
 
 SERVER = """
 import sys, xllamacpp
-model, port, most = sys.argv[1:]
+model, port, window = sys.argv[1:]
 params = xllamacpp.CommonParams()
 params.model.path = model
 params.port = int(port)
-params.n_ctx = 4096
+params.n_ctx = int(window)
 params.n_parallel = 1
-params.n_predict = int(most)
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
 """
-MOST = 900
-"""Tokens that the server lets the model say, or it would talk for minutes."""
+WINDOW = 2_816
+"""Tokens of prompt and reply together: with a larger one the model talks for minutes."""
 SCHEMA: dict[str, Any] = {
     "title": "pets",
     "type": "object",
@@ -115,7 +114,7 @@ class Server:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, self._model, str(self._port), str(MOST)],
+            [sys.executable, "-c", SERVER, self._model, str(self._port), str(WINDOW)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

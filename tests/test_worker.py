@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from hmem import Config
 from hmem.breaker import backoff
+from hmem.daemon import run_worker
 from hmem.ingest import turn_texts
 from hmem.protocols import Claim
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HangingEmbedder, HashEmbedder
 from hmem.testing.yard import ScriptedEmbedder, Yard, eventually
 from hmem.vectors import codec
-from hmem.daemon import run_worker
 
 Matrix = NDArray[np.float32]
 Purpose = Literal["passage", "query"]

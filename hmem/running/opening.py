@@ -39,6 +39,7 @@ class Opening:
         self._life = Life()
         self._turnstile = Turnstile()
         self._lock = anyio.Lock()
+        self._loading = anyio.Lock()
         self._opened: Rooms | None = None
         self._closing: asyncio.Task[None] | None = None
 
