@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hmem.cli import reconciled
+from hmem.cli import reconciled, show_reconciled
 from hmem.config import Config
 from hmem.testing.chat_endpoint import Body, ChatEndpoint
 from hmem.testing.llms import fact, facts
