@@ -20,6 +20,7 @@ from hmem.protocols import Clock, Micros
 from hmem.rank import Ask
 from hmem.records import Kind
 from hmem.text import clean, normalise, query_tokens
+from hmem.text.timewords import may_speak_of_time
 from hmem.times import from_micros, interval, moment, to_micros
 
 if TYPE_CHECKING:
@@ -134,10 +135,20 @@ def read_when(
     languages: Sequence[str] = _ENGLISH,
 ) -> tuple[tuple[Micros, Micros, float], ...]:
     """The times that a query speaks of, against when it was asked."""
+    if not speaks_of_time(query, languages):
+        return ()
     find = import_module("hmem.timeparse").find
     at = from_micros(asked_at)
-    found = find(query[:_TIME_CHARS], at=at, zone=zone, languages=languages)
+    text = query[:_TIME_CHARS]
+    found = find(text, at=at, zone=zone, languages=languages)
     return tuple((to_micros(w.start), to_micros(w.end), w.confidence) for w in found)
+
+
+def speaks_of_time(query: object, languages: Sequence[str] = _ENGLISH) -> bool:
+    """Whether it is worth while to read a query for times. In English most are not."""
+    if not isinstance(query, str):
+        return False
+    return tuple(languages) != _ENGLISH or may_speak_of_time(query[:_TIME_CHARS])
 
 
 def times_loaded(languages: Sequence[str] = _ENGLISH) -> bool:

@@ -11,6 +11,7 @@ from hmem.asking import (
     read_ask,
     read_count,
     read_max_tokens,
+    speaks_of_time,
     times_loaded,
 )
 from hmem.inputs.deadline import deadline, read_timeout
@@ -69,7 +70,7 @@ class Reading(Listing):
         which says so; `timeout` raises DeadlineError.
         """
         await self._enter()
-        await self._grammar()
+        await self._grammar(query)
         ask = read_ask(
             query,
             user_id=user_id,
@@ -114,7 +115,7 @@ class Reading(Listing):
         `Config.context_tokens`): `search` with enough hits to fill it, rendered."""
         cap = read_max_tokens(max_tokens, self.config)
         await self._enter()
-        await self._grammar()
+        await self._grammar(query)
         ask = read_ask(
             query,
             user_id=user_id,
@@ -159,10 +160,10 @@ class Reading(Listing):
         with self._life.call():
             return await self._rooms.editor.history(user, id)
 
-    async def _grammar(self) -> None:
+    async def _grammar(self, query: str) -> None:
         """What reads the times of a question is there. The first one waits for it."""
         languages = self.config.languages
-        if not times_loaded(languages):
+        if speaks_of_time(query, languages) and not times_loaded(languages):
             async with self._loading:
                 await load_times(languages)
 

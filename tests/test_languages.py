@@ -1,5 +1,6 @@
 """In which languages questions speak of times, and when what reads them is loaded."""
 
+import asyncio
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +10,9 @@ from typing import Any
 import pytest
 
 from hmem import AsyncMemory, Config, ConfigError, MissingExtraError, asking, parts
+from hmem.text.timewords import WORDS, may_speak_of_time
+from hmem.timeparse.atoms import FEAST_STARTS
+from hmem.timeparse.words import LEXICON
 
 
 @pytest.fixture
@@ -68,11 +72,22 @@ async def test_the_grammar_is_loaded_off_the_loop_once(
         assert loads == []
         await mem.add("fillers", user_id="u")
         await mem.count("u")
+        await mem.search("who keeps bees?", user_id="u")
         assert loads == []
-        for _ in range(3):
-            await mem.search("last week", user_id="u")
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(mem.search("last week", user_id="u"))
         await mem.context("last week", user_id="u")
     assert loads == [("en",)]
+
+
+def test_every_time_has_a_word_that_tells_that_there_may_be_one() -> None:
+    bearing = {word for word, (code, _) in LEXICON.items() if code.isupper()}
+    assert bearing | set(FEAST_STARTS) == WORDS
+    for text in ("May 5th", "at 3pm", "LAST WEEK", "xmas", "mother's day", "12/5/2024"):
+        assert may_speak_of_time(text)
+    for text in ("", "who keeps bees?", "what did I say?", "\u660e\u5929", "weekly"):
+        assert not may_speak_of_time(text)
 
 
 CODE = """
@@ -88,6 +103,7 @@ async def go():
         await mem.add("kilns", user_id="u", wait=True)
         await mem.get_all(user_id="u")
         await mem.timeline("u")
+        await mem.search("who has kilns?", user_id="u")
         print(loaded())
         await mem.count("u", filters={"city": "Ghent"})
         print(loaded())
