@@ -1,11 +1,9 @@
 """Candidates -> operations: vectors, what is known nearby, in reconcile mode the model's
 second opinion, decisions, and what carries them out."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 import anyio.to_thread
 
@@ -13,6 +11,7 @@ from hmem import prompts
 from hmem.chat.ladder import Ladder, Schema
 from hmem.chat.peel import value_of
 from hmem.config import Config
+from hmem.decided import Decided, metadata_of, said_at, sources_of
 from hmem.embedding import Embedding, Fact
 from hmem.errors import InputError
 from hmem.extract import Candidate, Talk
@@ -42,7 +41,6 @@ from hmem.reconcile import (
     decide,
     proposed,
 )
-from hmem.records import Skipped
 from hmem.times import from_micros, local, to_micros
 from hmem.verdicts import Verdict, read
 
@@ -56,42 +54,6 @@ _VERDICTS = Schema("decisions", prompts.RECONCILE_VERSION, prompts.RECONCILE_SCH
 _FEW = 4
 T = TypeVar("T")
 Keep = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """Decisions in the order of the candidates, and the vectors of their texts."""
-
-    talk: Talk
-    decisions: tuple[Decision, ...]
-    facts: tuple[Fact, ...]
-
-    @property
-    def skipped(self) -> list[Skipped]:
-        """What is not stored, or not carried out, and why."""
-        found = []
-        for one in self.decisions:
-            if one.action in ("drop", "cite"):
-                found.append(Skipped(reason=one.reason or one.action, id=one.target))
-            if one.refused is not None:
-                target, why = one.refused
-                found.append(Skipped(reason=f"kept beside: {why}", id=target))
-        return found
-
-    @property
-    def ended(self) -> int:
-        """How many facts are replaced or ended."""
-        replaced = sum(one.action in ("supersede", "close") for one in self.decisions)
-        return replaced + sum(one.ends is not None for one in self.decisions)
-
-    @property
-    def tally(self) -> dict[str, int]:
-        """How often each action was decided, refused, and not verified."""
-        found = Counter[str](one.action for one in self.decisions)
-        kept = [d for d in self.decisions if d.action in ("add", "supersede")]
-        found["unverified"] = sum(not one.verified for one in kept)
-        found["refused"] = sum(one.refused is not None for one in self.decisions)
-        return {name: n for name, n in found.items() if n}
 
 
 class Decider:
@@ -350,7 +312,7 @@ class Decider:
                 assert one.target is not None
                 return CiteMemory(
                     id=one.target,
-                    source_ids=_sources(talk, one.candidate),
+                    source_ids=sources_of(talk, one.candidate),
                     reason=one.reason,
                     otherwise=AddMemory(
                         memory=self._memory(talk, one.candidate), vectors=fact.rows
@@ -378,13 +340,13 @@ class Decider:
         turn = talk.turns[one.sources[0] if one.sources else -1]
         item = Item(
             text=one.text,
-            source_ids=_sources(talk, one),
+            source_ids=sources_of(talk, one),
             event_start=one.event_start,
             event_end=one.event_end,
             event_precision=one.event_precision,
             category=one.category,
             importance=one.importance,
-            metadata=_metadata(talk, one),
+            metadata=metadata_of(talk, one),
         )
         scope = Scope(user_id="", agent_id=turn.agent_id, session_id=turn.session_id)
         made = self._intake.fact(item, said_at(talk, one), scope)
@@ -395,30 +357,9 @@ class Decider:
         )
 
 
-def _metadata(talk: Talk, one: Candidate) -> dict[str, Any]:
-    """What all turns that a fact rests on say of themselves, and its labels."""
-    turns = [talk.turns[at] for at in one.sources] or list(talk.turns)
-    shared = {
-        key: value
-        for key, value in turns[0].metadata.items()
-        if all(t.metadata.get(key) == value for t in turns[1:])
-    }
-    return {**shared, "categories": list(one.labels)} if one.labels else shared
-
-
 async def _aside(work: Callable[[], T], many: int) -> T:
     """Do work about so many candidates: about more than a few not on the loop."""
     return work() if many <= _FEW else await anyio.to_thread.run_sync(work)
-
-
-def said_at(talk: Talk, one: Candidate) -> datetime:
-    """When it was said: the last of its sources."""
-    turns = [talk.turns[at] for at in one.sources] or list(talk.turns)
-    return from_micros(max(turn.observed_at for turn in turns))
-
-
-def _sources(talk: Talk, one: Candidate) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(talk.turns[at].id for at in one.sources))
 
 
 def _proposal(one: Verdict, rows: Sequence[MemoryRow]) -> Proposal:

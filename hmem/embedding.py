@@ -54,6 +54,13 @@ class Work:
     why: str = ""
     until: float | None = None
 
+    def missing(self, wanted: Sequence[int]) -> tuple[int, str]:
+        """How many of the wanted vectors there are not, and the words for it."""
+        missing = sum(n not in self.codes for n in wanted)
+        if not missing:
+            return 0, ""
+        return missing, f"embedding failed for {missing} of {len(wanted)}: {self.why}"
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:

@@ -242,7 +242,7 @@ class Processor:
         self._blame.ended(first, answered=made.read > 0)
         if made.read:
             self._pause.answered()
-        missing, why = _missing(work, _of(group, passages))
+        missing, why = work.missing(_of(group, passages))
         usage = made.usage + Usage(
             embedded_texts=self._texts(group) - missing,
             milliseconds=(time.perf_counter() - began) * 1000 - made.usage.milliseconds,
@@ -379,17 +379,9 @@ def _of(jobs: Sequence[ClaimedJob], passages: Sequence[Passage]) -> list[int]:
     return [n for n, one in enumerate(passages) if (one.kind, one.seq) in seqs]
 
 
-def _missing(work: Work, wanted: Sequence[int]) -> tuple[int, str]:
-    """How many of the wanted vectors there are not, and the words for it."""
-    missing = sum(n not in work.codes for n in wanted)
-    if not missing:
-        return 0, ""
-    return missing, f"embedding failed for {missing} of {len(wanted)}: {work.why}"
-
-
 def _end(work: Work, wanted: Sequence[int], usage: Usage) -> JobEnd:
     """How jobs end that were embedded alone."""
-    missing, why = _missing(work, wanted)
+    missing, why = work.missing(wanted)
     if not missing:
         return JobEnd(status="done", usage=usage)
     return JobEnd(
