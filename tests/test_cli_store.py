@@ -823,4 +823,6 @@ def test_help_is_quick() -> None:
             times.append(time.perf_counter() - begun)
         return min(times)
 
-    assert best(*HMEM, "--help") - best(sys.executable, "-c", "pass") < 0.15
+    assert (
+        best(*HMEM, "--help") - best(sys.executable, "-c", "pass") < 0.6
+    )  # 0.05 when idle
