@@ -46,13 +46,14 @@ _FACT_TOKENS = 130
 """Of a reply, for each fact it may have: text, quote, fields."""
 NEAR = 0.95
 """Cosine from which two facts may be one [design, section 6]."""
-_WAITS = frozenset(("down", "busy", "setup", "waiting"))
+UNANSWERED = frozenset(("down", "busy", "setup", "waiting"))
+"""Failures (`LLMError.why`) in which the model did not answer."""
 Blames = Callable[[LLMError], Awaitable[bool]]
 
 
-async def _nobody(error: LLMError) -> bool:  # noqa: ARG001 - a Blames
-    """The turns are never to blame."""
-    return False
+async def _answered(error: LLMError) -> bool:
+    """The turns are to blame for what the model answered, and for nothing else."""
+    return error.why not in UNANSWERED
 
 
 @dataclass(slots=True)
@@ -119,12 +120,12 @@ class Distiller:
         jobs: Sequence[ClaimedJob],
         *,
         last: bool,
-        blames: Blames = _nobody,
+        blames: Blames = _answered,
     ) -> Distilled:
         """Read the turns of some jobs of one session.
 
         All but the last chunk's operations are carried out on the way. `blames` says of a
-        model that seems to be down whether it is the turns that it fails on. Raises
+        failure whether it is the turns that the model fails on, or it is down. Raises
         ModelDown, Outage, Retry (unless this is the `last` attempt), and Lost.
         """
         notes = Notes.of(jobs)
@@ -252,7 +253,7 @@ class Distiller:
         """What a failure of the model's means for a chunk: it waits, is split, is asked
         about again, or is given up. What it cost is kept where anything was answered."""
         why: Exception
-        if error.why in _WAITS and not await run.blames(error):
+        if not await run.blames(error):
             why = ModelDown(error)
         elif _too_much(error):
             why = TruncatedError(str(error))

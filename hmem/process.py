@@ -33,7 +33,7 @@ import anyio
 
 from hmem.breaker import Blame, Pause, backoff, forget_oldest
 from hmem.config import Config
-from hmem.distil import Distilled, Distiller
+from hmem.distil import UNANSWERED, Distilled, Distiller
 from hmem.embedding import Embedding, Passage, Work
 from hmem.errors import ConfigError, EmbedderError, LLMError
 from hmem.extract import Talk
@@ -289,6 +289,9 @@ class Processor:
         """Whether it is these turns that the model fails on, and not the model that is
         down. `first` names the group."""
         assert self._pause is not None
+        if error.why not in UNANSWERED:
+            self._pause.answered()  # however badly
+            return True
         return self._blame.suspects(first, error.why) and await self._pause.probe()
 
     def _wait_for_others(self, claim: Claim) -> float:

@@ -110,6 +110,23 @@ async def test_ten_minutes_without_the_model_lose_nothing_and_are_told_once(
     ]
 
 
+@pytest.mark.parametrize("words", ["I am a teapot.", None])
+async def test_an_outage_ends_with_an_answer_that_cannot_be_used(
+    words: str | None, endpoint: ChatEndpoint, place: Place
+) -> None:
+    endpoint.answer = busy(503)
+    llm = CountedLLM("any", base_url=endpoint.url)
+    mem = await place.memory(llm)
+    receipt = await mem.add("I keep bees", user_id="u")
+    await eventually(lambda: place.count("outage_started") == 1)
+    finish = "stop" if words else "length"
+    endpoint.answer = lambda _: endpoint.reply(words, finish=finish)
+    await place.passes(600, llm=llm, over=lambda: place.count("job_dead") == 1)
+    assert (await receipt.result(timeout=10)).status == "dead"
+    assert place.count("outage_started") == place.count("outage_ended") == 1
+    assert (await mem.admin.health())["ok"]
+
+
 async def test_an_endpoint_that_asks_to_be_left_alone_is(
     endpoint: ChatEndpoint, place: Place
 ) -> None:
