@@ -9,7 +9,7 @@ What must wait (more turns, the model) is put off, and never counts as an attemp
 
 How often a model is asked about a chunk of turns (`extract_input_tokens` of them) before
 that is given up, in questions of at most 4 requests (`Ladder.ask`) that the client sends
-at most three times each:
+at most three times each (in reconcile mode a second question is asked likewise):
 
     it answers nothing that can be used                   3
     it fails (5xx, no answer in time), but not on others  2 and then 3
