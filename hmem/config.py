@@ -14,6 +14,7 @@ Durability = Literal["full", "normal"]
 WorkerMode = Literal["inline", "off"]
 Mode = Literal["auto", "raw", "append", "reconcile"]
 Guard = Literal["off", "redact", "refuse"]
+Fusion = Literal["sum", "rrf"]
 EventSink = Callable[[str, Mapping[str, Any]], None]
 
 MAX_INSTRUCTIONS = 4_000
@@ -49,6 +50,9 @@ class Config:
     embed_base_url: str | None = None
     embed_api_key: str | None = None
     embed_dim: int | None = None
+    rerank: str = "none"
+    rerank_base_url: str | None = None
+    rerank_api_key: str | None = None
     allow_degraded: bool = False
     mode: Mode = "auto"
     llm_timeout: float = 60.0
@@ -90,6 +94,9 @@ class Config:
     timezone: str = "UTC"
     languages: tuple[str, ...] = ("en",)
     query_embed_timeout: float = 1.0
+    fusion: Fusion = "sum"
+    rerank_candidates: int = 30
+    rerank_timeout: float = 2.0
     context_tokens: int = 1_000
     max_k: int = 1_000
     view_cache_bytes: int = 256 * 2**20
@@ -173,6 +180,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("extract_after_tokens", 1, 1_000_000),
     ("extract_input_tokens", 500, 1_000_000),
     ("query_embed_timeout", 0.001, 3_600.0),
+    ("rerank_candidates", 1, 1_000),
+    ("rerank_timeout", 0.001, 3_600.0),
     ("context_tokens", 1, 1_000_000),
     ("max_k", 1, 1_000_000),
     ("view_cache_bytes", 0, 2**40),
@@ -184,6 +193,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "mode": get_args(Mode),
     "secrets": get_args(Guard),
     "pii": get_args(Guard),
+    "fusion": get_args(Fusion),
 }
 
 

@@ -58,6 +58,9 @@ class Weights:
     """Where it asks what the user said. What the assistant said is never held back where
     the question asks for it, or for a summary of what was said."""
 
+    rerank: float = 0.30
+    """Share of a reranker's score, where there is one. Of hits that it did not read 0."""
+
     unverified: float = 0.8
     """What is left of the score of a fact that its turns do not bear out. Not chosen by a
     run: on dev all facts are verified."""
