@@ -20,22 +20,47 @@ class Queue:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._heads: dict[int, tuple[int, int]] = {}  # seen waiting, not claimed yet
-        self._returning: set[asyncio.Task[None]] = set()
+        self._returning: set[asyncio.Task[list[Claim]]] = set()
 
     async def claim(self, *, worker: str, lease: float, limit: int) -> list[Claim]:
-        """See `Store.claim`. Claims that arrive after a cancelled wait are given back."""
-        task = asyncio.create_task(self._claim(worker, int(lease * _SECOND), limit))
+        """See `Store.claim`. Claims that arrive after a cancelled wait are given back, or
+        end with their lease where the event loop ends first."""
+        left = asyncio.Event()
+        task = asyncio.create_task(
+            self._offer(left, worker, int(lease * _SECOND), limit)
+        )
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            back = asyncio.create_task(self._give_back(task))
-            self._returning.add(back)
-            back.add_done_callback(self._returning.discard)
+            # Nothing is started here: a loop that ends waits for the tasks that it had
+            # when it began to end, and destroys the others.
+            left.set()
+            if not task.done():
+                self._returning.add(task)
+                task.add_done_callback(self._returning.discard)
+            elif not task.cancelled() and task.exception() is None:
+                await self._give_back(task.result())  # the claims came at this moment
             raise
 
-    async def _give_back(self, task: asyncio.Task[list[Claim]]) -> None:
+    async def _offer(
+        self, left: asyncio.Event, worker: str, lease: int, limit: int
+    ) -> list[Claim]:
+        """Claim. Once the wait was `left`, what was claimed goes back."""
         try:
-            for claim in await task:
+            claims = await self._claim(worker, lease, limit)
+        except HmemError as e:
+            if not left.is_set():
+                raise
+            log.info("nothing was claimed, and nobody waits: %s", e)
+            return []
+        if not left.is_set():
+            return claims
+        await self._give_back(claims)
+        return []
+
+    async def _give_back(self, claims: list[Claim]) -> None:
+        try:
+            for claim in claims:
                 await self.release(claim, delay=0.0, attempted=False)
         except HmemError as e:
             log.info("claims that nobody waits for end with their lease: %s", e)

@@ -85,6 +85,7 @@ class Shard:
         self._pages_per_write = 8.0
         self._purged_to = 0
         self._purge_in = _PURGE_EVERY
+        self._tidy = True
 
     @property
     def hops(self) -> int:
@@ -121,6 +122,9 @@ class Shard:
         self._pending.append(Write(fn, future, wakes))
         if self._committer is None or self._committer.done():
             self._committer = asyncio.create_task(self._commit_all())
+        # The task that is being cancelled may be one of a loop that ends: what it starts
+        # must end with its answer, or is destroyed.
+        self._tidy = not _being_cancelled()
         return await future
 
     async def close(self) -> None:
@@ -178,23 +182,24 @@ class Shard:
 
     async def _commit_all(self) -> None:
         """Commit until nothing is pending: all that waits goes into one transaction."""
-        while self._pending:
-            batch: list[Write] = []
-            try:
+        batch: list[Write] = []
+        try:
+            while self._pending:
                 await self._gather()
                 batch, self._pending = (
                     self._pending[:MAX_BATCH],
                     self._pending[MAX_BATCH:],
                 )
                 done = await self._commit([write.fn for write in batch])
-            except asyncio.CancelledError:  # the loop ends
-                answer(batch + self._pending, None)
-                raise
-            if answer(batch, done.outcomes):
-                self._settings.wake(self.number)
-            self._writes += len(batch)
-            await asyncio.sleep(0)  # let those just answered add to the next commit
-            await self._keep_house()
+                if answer(batch, done.outcomes):
+                    self._settings.wake(self.number)
+                self._writes += len(batch)
+                await asyncio.sleep(0)  # let those just answered add to the next commit
+                if self._tidy:
+                    await self._keep_house()
+        except asyncio.CancelledError:  # the loop ends; who waits from now on, too
+            answer(batch + self._pending, None)
+            raise
 
     async def _gather(self) -> None:
         """Wait while more keeps coming: flushing a hundred costs what flushing one does.
@@ -297,6 +302,11 @@ class Shard:
             if time.monotonic() >= deadline:
                 return False
             await asyncio.sleep(0.02)
+
+
+def _being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _connect(
