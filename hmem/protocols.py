@@ -167,6 +167,15 @@ class TurnRow(NamedTuple):
     metadata: Mapping[str, Any]
 
 
+class Former(NamedTuple):
+    """How a fact stood until its end was changed at the wall time `until` (micros): it was
+    believed until `valid_to`, None while it was open, and `superseded_by` took its place."""
+
+    until: Micros
+    valid_to: Micros | None
+    superseded_by: str | None = None
+
+
 class Note(NamedTuple):
     """An entry of the journal: what was done to a fact, when (micros), and why. `by` is
     the fact that superseded it; None for other events, and where that one was erased."""
@@ -218,6 +227,12 @@ class Delta:
     `memories` holds new and changed rows; `turns` new ones. `pending` are the job sequences
     that have not ended: a turn whose `job` is among them is pending. `entities` maps a
     normalised name to all memory sequences it occurs in, for names that changed.
+
+    `former` tells, by the sequence of those rows in `memories` whose end was moved, whose
+    successor changed, or that were opened again, how they stood before, in the order in
+    which it changed. At a wall time the first state whose `until` is later holds; after
+    the last, the row's own, which is open before `closed_recorded_at`. An erased row is
+    nobody's `superseded_by`.
     """
 
     mark: Mark
@@ -228,6 +243,7 @@ class Delta:
     vectors: Sequence[VectorRows] = ()
     entities: Mapping[str, Sequence[int]] = field(default_factory=dict)
     pending: frozenset[int] = frozenset()
+    former: Mapping[int, Sequence[Former]] = field(default_factory=dict)
 
 
 # ------------------------------------------------------------------- the queue
@@ -362,11 +378,12 @@ class CiteMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReinstateMemory:
-    """Open a closed fact again, as if it had never been closed; what superseded it stays,
-    and is its successor no more. Precondition: it is closed, and no open row of the user
-    and the agent has its hash ("duplicate", with that row's id; an open fact is its own). Always
-    journalled, with how it had been closed. `Store.chain` still gives both sides of the
-    parting. Expiry and forgetting are not undone."""
+    """Open a closed fact again, as if it had never been closed but for who asks what was
+    known meanwhile; what superseded it stays, and is its successor no more. Precondition:
+    it is closed, and no open row of the user and the agent has its hash ("duplicate", with
+    that row's id; an open fact is its own). Always journalled, with how it had been closed.
+    `Store.chain` still gives both sides of the parting. Expiry and forgetting are not
+    undone."""
 
     id: str
     reason: str | None = None

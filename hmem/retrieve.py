@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import numpy as np
-from numpy.typing import NDArray
 
 from hmem.config import Config
 from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Space, Store
-from hmem.rank import Ask, Found, past_mask, rank
+from hmem.rank import Ask, Found, rank
+from hmem.rank.replaced import replaced
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
 from hmem.render import lines_of, pack_under, styled
 from hmem.scoring import Floats, Weights
@@ -176,10 +176,8 @@ class _Look:
         return _Read(hits, passages, pending, lacking(view), unknown)
 
     def _hits(self, view: View, found: list[Found]) -> tuple[Hit, ...]:
-        explain, past = self._ask.explain, None
-        if view.facts.replaced:
-            past = past_mask(view.facts, self._ask)
-        return tuple(_hit(view, f, f.parts if explain else EMPTY, past) for f in found)
+        explain, older = self._ask.explain, replaced(view, self._ask)
+        return tuple(_hit(view, f, f.parts if explain else EMPTY, older) for f in found)
 
 
 def lacking(view: View) -> Lacking:
@@ -200,7 +198,7 @@ def _hit(
     view: View,
     found: Found,
     explain: Mapping[str, float],
-    past: NDArray[np.bool_] | None,
+    older: Callable[[int], tuple[MemoryRecord, ...]],
 ) -> Hit:
     record = view.record(found.kind, found.at)
     start, end = view.table(found.kind).span(found.doc)
@@ -230,15 +228,9 @@ def _hit(
         session_id=record.session_id,
         explain=explain,
         source_ids=record.source_ids,
-        replaced=() if past is None else tuple(_older(view, found.at, past)),
+        replaced=older(found.at),
         memory=record,
     )
-
-
-def _older(view: View, at: int, past: NDArray[np.bool_]) -> list[MemoryRecord]:
-    """What a fact replaced, as far as the question may see it."""
-    older = [view.record("memory", n) for n in view.facts.chain(at) if past[n]]
-    return [m for m in older if isinstance(m, MemoryRecord)]
 
 
 def _given(vector: Floats, space: Space | None) -> Floats | None:

@@ -1,12 +1,10 @@
 """Does random things to a user's facts, and looks whether they stand as they should."""
 
-import itertools
 import random
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -20,14 +18,12 @@ from hmem.protocols import (
     Outcome,
     WritePlan,
 )
-from hmem.rank import Ask
-from hmem.rank.masks import fact_mask
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import FrozenClock
-from hmem.text import content_hash, lexical, query_tokens
+from hmem.text import content_hash, lexical
 from hmem.times import from_micros, to_micros
-from hmem.views import View
-from tests.bitemporal_model import Fact, Person
+from tests.bitemporal_checks import Checks
+from tests.bitemporal_model import Fact, Person, When
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
@@ -47,10 +43,8 @@ class Life:
     steps: int = 0
 
 
-class Machine:
-    """Does random things to two memories of one folder. `seen` counts what it met;
-    "moved": questions whose answer would be another, if `known_at` undid how late
-    arrivals moved the ends of facts."""
+class Machine(Checks):
+    """Does random things to two memories of one folder."""
 
     def __init__(
         self, memories: Sequence[AsyncMemory], clock: FrozenClock, seed: int
@@ -277,110 +271,52 @@ class Machine:
         assert (await verb).id == fact.id
         self.seen["reinstated"] += 1
 
+    async def _erase(self, life: Life) -> None:
+        """One version, for all times."""
+        fact = self.fact(life)
+        self.note(life, "erase", fact.seq)
+        erased = await self.memory.erase(fact.id, user_id=life.name)
+        assert erased.rows["memories"] == 1
+        life.person.erase(fact)
+
     # ------------------------------------------------------------------------ checks
 
     async def check(self, life: Life) -> None:
         """One memory's answer to one question, the open facts, one fact's history."""
-        memory = self.memory
+        memory, person = self.memory, life.person
         if self.dice.random() < 0.05:
             memory._rooms.retriever.forget(life.name)  # read whole once more
-        as_of = self.moment() if self.dice.random() < 0.75 else None
-        known_at = None
-        if self.dice.random() < 0.6:
-            known_at = self.start + self.dice.randint(-3, self.hours) * HOUR
-            known_at += self.dice.choice((-1, 0, 0, 1))
-        asked_at = self.moment() if self.dice.random() < 0.3 else self.now
-        await self.ask(memory, life, asked_at, as_of, known_at)
+        when = self.when(person)
+        await self.ask(memory, life.name, person, when)
         if self.dice.random() < 0.3:
-            await self.facts(memory, life, self.fact(life))
+            when = self.when(person)._replace(asked_at=self.now)
+            await self.lists(memory, life.name, person, when)
+        if person.facts and self.dice.random() < 0.3:
+            await self.facts(memory, life.name, person, self.fact(life))
+
+    def when(self, person: Person) -> When:
+        """The times of a question: `known_at` mostly at, before or after a change."""
+        known_at = None
+        if self.dice.random() < 0.7:
+            walls = [s.wall for f in person.facts.values() for s in f.was]
+            known_at = self.start + self.dice.randint(-3, self.hours) * HOUR
+            if walls and self.dice.random() < 0.7:
+                known_at = self.dice.choice(walls)
+            known_at += self.dice.choice((-1, 0, 0, 1))
+        during = None
+        if self.dice.random() < 0.4:
+            first = self.moment()
+            during = first, first + self.dice.randint(2, 12) * DAY
+        return When(
+            self.moment() if self.dice.random() < 0.3 else self.now,
+            self.moment() if self.dice.random() < 0.75 else None,
+            known_at,
+            during,
+        )
 
     @property
     def hours(self) -> int:
         return (self.now - self.start) // HOUR + 2
-
-    async def ask(
-        self,
-        memory: AsyncMemory,
-        life: Life,
-        asked_at: int,
-        as_of: int | None,
-        known_at: int | None,
-    ) -> None:
-        """Search through the face, and the masks of the view behind it."""
-        found = await memory.search(
-            "fact",
-            user_id=life.name,
-            k=1_000,
-            kinds="memory",
-            asked_at=from_micros(asked_at),
-            as_of=_given(as_of),
-            known_at=_given(known_at),
-        )
-        wanted = life.person.visible(asked_at, as_of, known_at)
-        assert len(found.hits) == len({hit.id for hit in found})
-        assert {hit.id for hit in found} == wanted
-        for hit in found:
-            fact = life.person.facts[hit.id]
-            older = life.person.replaced(fact, asked_at, as_of, known_at)
-            assert [m.id for m in hit.replaced] == older
-        if asked_at == self.now and (as_of, known_at) != (None, None):
-            page = await memory.get_all(
-                user_id=life.name,
-                kind="memory",
-                limit=1_000,
-                as_of=_given(as_of),
-                known_at=_given(known_at),
-            )
-            assert {row.id for row in page} == wanted
-        ask = Ask(
-            query="fact",
-            terms=query_tokens("fact"),
-            k=1,
-            asked_at=asked_at,
-            as_of=as_of,
-            known_at=known_at,
-        )
-
-        def look(view: View) -> set[str]:
-            rows = view.facts.rows
-            return {rows[n].id for n in fact_mask(view.facts, ask).nonzero()[0]}
-
-        assert await memory._rooms.retriever.views.read(life.name, look) == wanted
-        self.seen["questions"] += 1
-        self.seen["hits"] += len(wanted)
-        self.seen["moved"] += wanted != life.person.held(asked_at, as_of, known_at)
-
-    async def facts(self, memory: AsyncMemory, life: Life, fact: Fact) -> None:
-        """How a fact and its family stand, and all that happened to them."""
-        store, person = memory._rooms.parts.store, life.person
-        rows = await store.chain(life.name, fact.id)
-        family = [person.facts[id_] for id_ in fact.family]
-        family.sort(key=lambda f: (f.since, f.seq))
-        assert [row.id for row in rows] == [f.id for f in family]
-        for row, own in zip(rows, family, strict=True):
-            following = None if own.next is None else own.next.id
-            assert (row.valid_from, row.valid_to) == (own.since, own.until)
-            assert (row.superseded_by, row.text) == (following, own.text)
-            assert (row.recorded_at, row.closed_recorded_at) == (
-                own.recorded,
-                own.closed,
-            )
-            assert row.valid_to is None or row.valid_from <= row.valid_to
-        events = await memory.history(fact.id, user_id=life.name)
-        for own in family:
-            told = [(e.event, e.by, e.reason) for e in events if e.id == own.id]
-            assert told == own.told
-        assert [e.at for e in events] == sorted(e.at for e in events)
-        self.one_head(family)
-
-    def one_head(self, family: Sequence[Fact]) -> None:
-        """Of each line at most its last version is open, and no way leads back."""
-        lines = {id(f.line): f.line for f in family}
-        for line in lines.values():
-            assert all(f.until is not None for f in line[:-1])
-            for f, after in itertools.pairwise(line):
-                assert f.until is not None
-                assert f.since <= f.until <= after.since
 
     async def check_all(self, life: Life) -> None:
         """Everything of a user, at the end of a life."""
@@ -388,18 +324,21 @@ class Machine:
         other._rooms.retriever.forget(life.name)
         for memory in (one, other):
             page = await memory.get_all(user_id=life.name, kind="memory")
-            assert {row.id for row in page} == person.visible(self.now)
+            assert {row.id for row in page} == person.visible(When(self.now))
             stamps = {f.since for f in person.facts.values()}
             for as_of in (None, *sorted(stamps)):
-                await self.ask(memory, life, self.now, as_of, None)
+                await self.ask(memory, life.name, person, When(self.now, as_of))
         for fact in {min(f.family): f for f in person.facts.values()}.values():
-            await self.facts(one, life, fact)
-        known = {f.recorded for f in person.facts.values()}
-        for known_at in sorted(
-            known | {f.closed for f in person.facts.values() if f.closed}
-        ):
-            await self.ask(one, life, self.now, None, known_at)
-            await self.ask(one, life, self.now, self.moment(), known_at)
+            await self.facts(one, life.name, person, fact)
+        walls = {s.wall for f in person.facts.values() for s in f.was}
+        for wall in sorted(self.dice.sample(sorted(walls), min(20, len(walls)))):
+            first = self.moment()
+            all_three = self.moment(), (first, first + 6 * DAY)
+            for as_of, during in ((None, None), (self.moment(), None), all_three):
+                known_at = wall - self.dice.randint(0, 1)
+                when = When(self.now, as_of, known_at, during)
+                await self.ask(one, life.name, person, when)
+                await self.lists(one, life.name, person, when)
 
 
 _DOINGS = {
@@ -412,11 +351,8 @@ _DOINGS = {
     "delete": 2,
     "update": 3,
     "reinstate": 2,
+    "erase": 1,
 }
-
-
-def _given(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
 
 
 def new_memory(text: str, since: int, expires: int | None = None) -> NewMemory:

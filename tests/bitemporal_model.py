@@ -2,15 +2,41 @@
 
 A fact is believed from `since` until it is ended or the next one of its line begins. A
 line is in order of (since, seq): late or not, that is where a fact that supersedes another
-belongs. Reinstating a fact parts its line behind it. `recorded` and `closed` are wall times.
-Times are micros.
+belongs. Reinstating a fact parts its line behind it; erasing one takes it out of all that
+was ever known. `recorded` and `closed` are wall times. Times are micros.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 Told = tuple[str, str | None, str | None]
 """An event of a fact's history: its name, what superseded it, why."""
+
+
+class State(NamedTuple):
+    """How a fact stood from a wall time on: its end, and the id of what superseded it."""
+
+    wall: int
+    until: int | None
+    by: str | None
+
+
+class When(NamedTuple):
+    """The times of a question."""
+
+    asked_at: int
+    as_of: int | None = None
+    known_at: int | None = None
+    during: tuple[int, int] | None = None
+
+    @property
+    def moment(self) -> int:
+        """When a fact must not have expired."""
+        if self.as_of is not None:
+            return self.as_of
+        known_at = self.asked_at if self.known_at is None else self.known_at
+        return min(self.asked_at, known_at)
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +54,8 @@ class Fact:
     ended: int | None = None
     closed: int | None = None
     told: list[Told] = field(default_factory=lambda: [("ADD", None, None)])
-    was: list[tuple[int, int | None]] = field(default_factory=list)
+    was: list[State] = field(default_factory=list)
+    inherited: bool = False
 
     @property
     def next(self) -> "Fact | None":
@@ -48,12 +75,19 @@ class Fact:
         """Whether it has not expired."""
         return self.expires is None or self.expires > now
 
+    def known(self, known_at: int | None) -> State:
+        """How it stood, as was known at a wall time when it had been recorded."""
+        if known_at is None:
+            return self.was[-1]
+        return [state for state in self.was if state.wall <= known_at][-1]
+
 
 @dataclass(slots=True)
 class Person:
     """One user's facts. `now` is the wall time of each change."""
 
     facts: dict[str, Fact] = field(default_factory=dict)
+    born: int = 0
 
     def twin(self, text: str, now: int) -> Fact | None:
         """The open fact that says the same."""
@@ -76,8 +110,8 @@ class Person:
         """A fact that no open one says already. The status that it should have had."""
         line: list[Fact] = [] if target is None else target.line
         family: set[str] = set() if target is None else target.family
-        seq = len(self.facts) + 1
-        new = Fact(seq, id_, text, since, now, expires, line, family)
+        self.born += 1
+        new = Fact(self.born, id_, text, since, now, expires, line, family)
         was_open = target is not None and target.until is None
         family.add(id_)
         line.append(new)
@@ -119,72 +153,95 @@ class Person:
         for other in rest:
             other.line = rest
         fact.ended = fact.closed = None
-        fact.was = [(fact.recorded, None)]
         fact.told.append(("REINSTATE", None, reason))
         self._note(now)
         return "applied"
 
-    def visible(
-        self, asked_at: int, as_of: int | None = None, known_at: int | None = None
-    ) -> set[str]:
+    def erase(self, fact: Fact) -> None:
+        """Take a fact out. What it replaced ends where it ended, and is followed by what
+        followed it."""
+        at, by = fact.line.index(fact), fact.next
+        before = fact.line[at - 1] if at else None
+        if before is not None:
+            before.ended, before.inherited = before.until, True
+        del fact.line[at]
+        fact.family.discard(fact.id)
+        del self.facts[fact.id]
+        for other in self.facts.values():
+            heir = by.id if by is not None and other is before else None
+            event = "CLOSE" if other is before and heir is None else "SUPERSEDE"
+            other.told = [
+                (event, heir, None) if told[1] == fact.id else told
+                for told in other.told
+            ]
+            other.was = [
+                state._replace(by=heir) if state.by == fact.id else state
+                for state in other.was
+            ]
+
+    def visible(self, when: When) -> set[str]:
         """The facts that a question sees: the open ones; with `as_of` those believed then;
-        with `known_at` without what was recorded or closed since."""
-        return {f.id for f in self._seen(asked_at, as_of, known_at)}
+        with `known_at` as was known then, whatever was found out or undone since."""
+        return {
+            f.id for f in self.told_of(when) if _holds(f.known(when.known_at), when)
+        }
 
-    def held(
-        self, asked_at: int, as_of: int | None = None, known_at: int | None = None
-    ) -> set[str]:
-        """The same, were an end that a late arrival moved known as it stood at
-        `known_at`."""
-        return {f.id for f in self._seen(asked_at, as_of, known_at, strict=True)}
+    def visible_by_todays_ends(self, when: When) -> set[str]:
+        """The same, were nothing known of an end but its first closing and where it is
+        today."""
+        found = set()
+        for fact in self.told_of(when):
+            state = fact.was[-1]
+            if when.known_at is not None and (fact.closed or 0) > when.known_at:
+                state = State(0, None, None)
+            found |= {fact.id} if _holds(state, when) else set()
+        return found
 
-    def replaced(
-        self, fact: Fact, asked_at: int, as_of: int | None, known_at: int | None
-    ) -> list[str]:
-        """What a seen fact took the place of, newest first, as far as it may be seen."""
-        now = _moment(asked_at, as_of, known_at)
-        before = fact.line[: fact.line.index(fact)][::-1]
-        return [
-            f.id
-            for f in before
-            if f.lives(now)
-            and (as_of is None or f.since <= as_of)
-            and (known_at is None or f.recorded <= known_at)
-        ]
-
-    def _seen(
-        self,
-        asked_at: int,
-        as_of: int | None,
-        known_at: int | None,
-        *,
-        strict: bool = False,
-    ) -> Iterator[Fact]:
+    def told_of(self, when: When) -> Iterator[Fact]:
+        """The facts that had been believed, whether or not they still were."""
         for fact in self.facts.values():
-            until = fact.until
-            if known_at is not None:
-                if fact.recorded > known_at:
-                    continue
-                if strict:
-                    until = [end for wall, end in fact.was if wall <= known_at][-1]
-                elif fact.closed is not None and fact.closed > known_at:
-                    until = None
-            if as_of is None:
-                seen = until is None
-            else:
-                seen = fact.since <= as_of and (until is None or as_of < until)
-            if seen and fact.lives(_moment(asked_at, as_of, known_at)):
+            if when.known_at is not None and fact.recorded > when.known_at:
+                continue
+            if when.as_of is not None and fact.since > when.as_of:
+                continue
+            if when.during and not when.during[0] <= fact.since < when.during[1]:
+                continue
+            if fact.lives(when.moment):
                 yield fact
+
+    def replaced(self, fact: Fact, when: When) -> list[Fact]:
+        """What a seen fact took the place of, newest first, as far as it may be seen."""
+        seen = {f.id for f in self.told_of(when._replace(during=None))}
+        found, names = [], {fact.id}
+        while names:
+            older = [
+                f
+                for f in self.facts.values()
+                if when.known_at is None or f.recorded <= when.known_at
+                if f.known(when.known_at).by in names
+            ]
+            found += older
+            names = {f.id for f in older}
+        return [f for f in found if f.id in seen]
+
+    def ended(self, fact: Fact, when: When) -> tuple[int | None, str | None]:
+        """When a fact ceased to be believed, and what took its place, in a question's
+        eyes."""
+        state = fact.known(when.known_at)
+        if state.until is None or (when.as_of is not None and state.until > when.as_of):
+            return None, None
+        seen = {f.id for f in self.told_of(when._replace(during=None))}
+        return state.until, state.by if state.by in seen else None
 
     def _note(self, now: int) -> None:
         """Remember how all facts stand from now on."""
         for fact in self.facts.values():
-            if not fact.was or fact.was[-1][1] != fact.until:
-                fact.was.append((now, fact.until))
+            state = State(now, fact.until, None if fact.next is None else fact.next.id)
+            if not fact.was or fact.was[-1][1:] != state[1:]:
+                fact.was.append(state)
 
 
-def _moment(asked_at: int, as_of: int | None, known_at: int | None) -> int:
-    """When a fact must not have expired."""
-    if as_of is not None:
-        return as_of
-    return asked_at if known_at is None else min(asked_at, known_at)
+def _holds(state: State, when: When) -> bool:
+    if when.as_of is None or state.until is None:
+        return state.until is None
+    return when.as_of < state.until

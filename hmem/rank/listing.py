@@ -113,18 +113,11 @@ def _step(
     if not moment.rank:
         return Step(moment, view.turns.rows[at])
     row = view.facts.rows[at]
-    if not _ended(row, ask):
+    stood = view.facts.known(at, ask.known_at)
+    ended = stood.valid_to
+    if ended is None or (ask.as_of is not None and ended > ask.as_of):
         return Step(moment, row)
-    by = view.facts.by_id.get(row.superseded_by or "")
+    by = view.facts.by_id.get(stood.superseded_by or "")
     if by is None or not past[by]:
-        return Step(moment, row, row.valid_to)
-    return Step(moment, row, row.valid_to, view.facts.rows[by])
-
-
-def _ended(row: MemoryRow, ask: Ask) -> bool:
-    """Whether a fact was believed no more, as the question's times see it."""
-    if row.valid_to is None or row.closed_recorded_at is None:
-        return False
-    if ask.known_at is not None and row.closed_recorded_at > ask.known_at:
-        return False
-    return ask.as_of is None or row.valid_to <= ask.as_of
+        return Step(moment, row, ended)
+    return Step(moment, row, ended, view.facts.rows[by])

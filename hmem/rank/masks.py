@@ -49,15 +49,15 @@ def fact_mask(facts: Facts, ask: Ask) -> NDArray[np.bool_]:
 
     By default the open ones; with `closed` those, too, that had been believed before.
     `as_of` asks for what was believed at that observed time, `known_at` for what the
-    database held at that wall time; each undoes only what came after it on its own axis.
+    database held at that wall time, ends that were moved or undone since included; each
+    undoes only what came after it on its own axis.
     """
     t = {name: column.view for name, column in facts.times.items()}
     mask = np.full(len(facts), "memory" in ask.kinds)
-    closed = t["valid_to"]
+    closed = facts.ends(ask.known_at)
     forgotten = t["forgotten_at"]
     if ask.known_at is not None:
         mask &= t["recorded_at"] <= ask.known_at
-        closed = np.where(t["closed_recorded_at"] <= ask.known_at, closed, FOREVER)
         forgotten = np.where(forgotten <= ask.known_at, forgotten, FOREVER)
     if ask.as_of is not None:
         mask &= t["valid_from"] <= ask.as_of

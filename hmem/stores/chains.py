@@ -131,7 +131,8 @@ def part(
     streams.touch(conn, account, row.id & SEQ_MAX)
     if row.next is not None:
         _part_all(conn, row.id, [row.next])
-    journal.note(conn, account, row.id, journal.REINSTATED, at, reason=reason)
+    event, ended = journal.REINSTATED, row.valid_to
+    journal.note(conn, account, row.id, event, at, old=ended, reason=reason)
 
 
 def unlink(conn: sqlite3.Connection, account: Account, row: Version) -> None:

@@ -10,7 +10,7 @@ from hmem.stores.keys import SEQ_MAX, pack
 CLOSED: Final = 1
 SUPERSEDED: Final = 2
 MOVED: Final = 3  # a late arrival moved this row's end back; `old` is where it was
-REINSTATED: Final = 4
+REINSTATED: Final = 4  # `old` is where it had ended, NULL where an older hmem wrote it
 CITED: Final = 5
 
 NAMES: Final[Mapping[int, Literal["CLOSE", "SUPERSEDE", "REINSTATE", "CITE"]]] = {

@@ -8,7 +8,7 @@ from uuid import UUID
 from hmem.protocols import Delta, Mark, MemoryRow, Note, TurnRow
 from hmem.records import Kind
 from hmem.stores import account as accounts
-from hmem.stores import chains, jobs, journal, streams
+from hmem.stores import chains, formers, jobs, journal, streams
 from hmem.stores.account import Account
 from hmem.stores.keys import JOB, MEMORY, TURN, decode, pack, row_id
 from hmem.stores.rowcodec import (
@@ -45,10 +45,12 @@ def delta(conn: sqlite3.Connection, user_id: str, since: Mark | None) -> Delta |
         return Delta(mark=now, whole=False, pending=waiting)
     whole = since is None or not _follows(now, since, account.log_floor)
     start = Mark(0, 0, 0, 0, (0, 0), (0, 0)) if whole or since is None else since
+    memories = _memories_since(conn, account, start, whole=whole)
     return Delta(
         mark=now,
         whole=whole,
-        memories=_memories_since(conn, account, start, whole=whole),
+        memories=memories,
+        former=formers.of_rows(conn, account, memories),
         turns=_turns_since(conn, account, start.turn_seq),
         lexical=[
             block

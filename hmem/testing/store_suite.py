@@ -33,6 +33,7 @@ from hmem.testing.store.deferring import DeferTests, SubsetTests  # noqa: E402
 from hmem.testing.store.ending import EraseTests, HouseTests, SpaceTests  # noqa: E402
 from hmem.testing.store.erasing import EraseRowTests  # noqa: E402
 from hmem.testing.store.histories import HistoryTests  # noqa: E402
+from hmem.testing.store.knowing import KnownTests  # noqa: E402
 from hmem.testing.store.profiling import ProfileTests  # noqa: E402
 from hmem.testing.store.queueing import ClaimTests  # noqa: E402
 from hmem.testing.store.reading import DeltaTests, RowTests  # noqa: E402
@@ -52,6 +53,7 @@ class StoreSuite(
     BelievingTests,
     ReinstateTests,
     NoteTests,
+    KnownTests,
     CiteTests,
     LinkTests,
     ProfileTests,

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log2
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.protocols import MemoryRow, VectorIndex
+from hmem.protocols import Former, MemoryRow, Micros, VectorIndex
 from hmem.text import lexical
 from hmem.views.grow import Grow
+from hmem.views.past import Past
 from hmem.views.table import FOREVER, Table
 
 CATEGORIES: tuple[str, ...] = ("semantic", "episodic", "procedural")
@@ -16,6 +18,7 @@ _TIMES = (
     *("valid_from", "valid_to", "recorded_at", "closed_recorded_at"),
     *("expires_at", "forgotten_at", "event_start", "event_end"),
 )
+_NOTHING: Mapping[int, Sequence[Former]] = MappingProxyType({})
 
 
 class Facts(Table[MemoryRow]):
@@ -28,18 +31,25 @@ class Facts(Table[MemoryRow]):
         self.verified = Grow(np.bool_)
         self.by_id: dict[str, int] = {}
         self.replaced: dict[str, list[int]] = {}
+        self.past = Past()
         self.entities: dict[str, tuple[NDArray[np.int64], float]] = {}
         self._entity_terms: dict[int, list[tuple[frozenset[int], str]]] = {}
         self._names: dict[int, set[str]] = {}
         self._linked: dict[str, set[str]] = {}
 
-    def put(self, rows: Sequence[MemoryRow]) -> None:
-        """Add new rows and take over changed ones."""
+    def put(
+        self,
+        rows: Sequence[MemoryRow],
+        former: Mapping[int, Sequence[Former]] = _NOTHING,
+    ) -> None:
+        """Add new rows and take over changed ones, with how they stood before."""
         changed = [(at, r) for r in rows if (at := self.row_of(r.seq)) is not None]
         known = {r.seq for _, r in changed}
         self._append([r for r in rows if r.seq not in known])
         for at, row in changed:
             self._replace(at, row)
+        for at, row in self.placed(rows) if former or self.past else ():
+            self.past.put(at, former.get(row.seq, ()))
 
     def placed(self, rows: Iterable[MemoryRow]) -> Iterator[tuple[int, MemoryRow]]:
         """Those of some rows that are held, with their positions."""
@@ -127,16 +137,49 @@ class Facts(Table[MemoryRow]):
         for name in sorted(self._names.get(at, ())):
             yield self.entities[name]
 
-    def chain(self, at: int) -> list[int]:
-        """Positions of what a row replaced, newest first."""
+    def ends(self, known_at: Micros | None) -> NDArray[np.int64]:
+        """(rows,) until when each fact was believed, as the database knew it at a wall
+        time; None: as it knows it now. Not to be written to."""
+        ends, closed = (self.times[n].view for n in ("valid_to", "closed_recorded_at"))
+        if known_at is None:
+            return ends
+        known = np.where(closed <= known_at, ends, FOREVER)
+        self.past.undo(known, known_at)
+        return known
+
+    def known(self, at: int, known_at: Micros | None) -> Former:
+        """How a fact stood, as the database knew it at a wall time: its `until` is that of
+        the next change of its end, FOREVER where none has come."""
+        row = self.rows[at]
+        if known_at is not None:
+            former = self.past.at(at, known_at)
+            if former is not None:
+                return former
+            closed = row.closed_recorded_at
+            if closed is not None and closed > known_at:
+                return Former(closed, None)
+        return Former(int(FOREVER), row.valid_to, row.superseded_by)
+
+    def chain(self, at: int, known_at: Micros | None = None) -> list[int]:
+        """Positions of what a row replaced, newest first, as the database knew it at a
+        wall time."""
         out: list[int] = []
-        queue = list(self.replaced.get(self.rows[at].id, ()))
+        queue = self._forerunners(at, known_at)
         while queue:
             older = queue.pop(0)
             if older not in out:
                 out.append(older)
-                queue.extend(self.replaced.get(self.rows[older].id, ()))
+                queue.extend(self._forerunners(older, known_at))
         return out
+
+    def _forerunners(self, at: int, known_at: Micros | None) -> list[int]:
+        """Positions of what a row replaced itself."""
+        own = self.rows[at].id
+        now = self.replaced.get(own, [])
+        if known_at is None or not self.past:
+            return list(now)
+        once = sorted({*now, *self.past.followed_by(own)})
+        return [n for n in once if self.known(n, known_at).superseded_by == own]
 
     @property
     def nbytes(self) -> int:
@@ -144,7 +187,8 @@ class Facts(Table[MemoryRow]):
         columns = (*self.times.values(), self.category, self.importance)
         names = sum(a.nbytes + 300 for a, _ in self.entities.values())
         links = 200 * len(self._linked)
-        return super().nbytes + sum(c.nbytes for c in columns) + names + links
+        held = super().nbytes + self.past.nbytes
+        return held + sum(c.nbytes for c in columns) + names + links
 
 
 def _time(row: MemoryRow, name: str) -> int:

@@ -46,7 +46,7 @@ class View:
             self.sources.add_turns(len(self.turns), delta.turns)
             self.turns.append(delta.turns)
         if delta.memories:
-            self.facts.put(delta.memories)
+            self.facts.put(delta.memories, delta.former)
             self.sources.add_facts(self.facts.placed(delta.memories))
             self._records = {k: v for k, v in self._records.items() if k[0] == "turn"}
         for lexical in delta.lexical:

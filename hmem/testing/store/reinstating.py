@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from hmem.protocols import MemoryRow, Note, Outcome
+from hmem.protocols import Former, MemoryRow, Note, Outcome
 from hmem.testing.store.applying import NOBODY, applied
 from hmem.testing.store.making import (
     add,
@@ -68,7 +68,10 @@ class ReinstateTests:
         again = await applied(world, reinstate(id_), at=7)
         assert again.outcomes == (Outcome(status="applied", id=id_),)
         await view.refresh(world.store, "ana")
-        assert view.dump() == await dump(await world.reopen(), "ana") == before
+        after = view.dump()
+        assert after == await dump(await world.reopen(), "ana")
+        states = (Former(day(6), None), Former(day(7), day(5)))
+        assert after == before | {"former": {1: states}}
 
     @pytest.mark.parametrize("pick", [0, 1, 2])
     async def test_what_superseded_a_fact_stays_and_every_id_tells_all(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from hmem.protocols import Delta, Mark, MemoryRow, Store, TurnRow
+from hmem.protocols import Delta, Former, Mark, MemoryRow, Store, TurnRow
 from hmem.records import Kind
 
 Key = tuple[Kind, int, int]
@@ -20,6 +20,7 @@ class Kept:
     codes: dict[Key, tuple[int, str, bytes]] = field(default_factory=dict)
     entities: dict[str, tuple[int, ...]] = field(default_factory=dict)
     pending: frozenset[int] = frozenset()
+    former: dict[int, tuple[Former, ...]] = field(default_factory=dict)
 
     async def refresh(self, store: Store, user_id: str) -> Delta | None:
         """Take what is new; an erased user leaves nothing."""
@@ -36,12 +37,22 @@ class Kept:
             self._forget()
         self.mark = delta.mark
         self.memories |= {row.seq: row for row in delta.memories}
+        self._take_former(delta)
         self.turns |= {row.seq: row for row in delta.turns}
         for name, seqs in delta.entities.items():
             self.entities[name] = tuple(sorted(seqs))
         self.pending = delta.pending
         self._take_tokens(delta)
         self._take_codes(delta)
+
+    def _take_former(self, delta: Delta) -> None:
+        changed = {row.seq for row in delta.memories}
+        assert set(delta.former) <= changed
+        assert all(delta.former.values())
+        for seq in changed:
+            self.former.pop(seq, None)
+            if seq in delta.former:
+                self.former[seq] = tuple(delta.former[seq])
 
     def _take_tokens(self, delta: Delta) -> None:
         for rows in delta.lexical:
@@ -77,7 +88,19 @@ class Kept:
             "codes": dict(sorted(self.codes.items())),
             "entities": {k: v for k, v in sorted(self.entities.items()) if v},
             "pending": sorted(self.pending),
+            "former": dict(sorted(self.former.items())),
         }
+
+    def known(self, id_: str, at: int) -> tuple[int | None, str | None]:
+        """Until when the database believed a fact at a wall time, and what had superseded
+        it."""
+        (row,) = (row for row in self.memories.values() if row.id == id_)
+        for state in self.former.get(row.seq, ()):
+            if state.until > at:
+                return state.valid_to, state.superseded_by
+        if row.closed_recorded_at is not None and row.closed_recorded_at > at:
+            return None, None
+        return row.valid_to, row.superseded_by
 
     def text_of(self, seq: int) -> str:
         """The text of a fact."""
