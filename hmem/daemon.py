@@ -11,6 +11,7 @@ import anyio
 
 from hmem.config import Config
 from hmem.events import Events
+from hmem.inputs.settings import read_settings
 from hmem.parts import Parts
 from hmem.protocols import Clock
 from hmem.retrieve import Retriever
@@ -36,6 +37,7 @@ async def run_worker(
     Then what is in work is given back at once, to be claimed by others. Raises what
     opening raises; EmbeddingSpaceError when the folder's model is not here.
     """
+    config = read_settings(config)
     parts = await Parts.open(config)
     try:
         if not parts.works:

@@ -9,7 +9,7 @@
     │   ├── BadVectorError                 NaN, Inf, zero or of the wrong dimension
     │   └── IdempotencyError               one key, two different bodies
     ├── ConfigError (ValueError)           names the setting and its variable
-    │   ├── MissingExtraError (ImportError)  names the pip line
+    │   ├── MissingExtraError (ImportError)  names the line that installs it
     │   ├── UnknownBackendError            no backend of that name
     │   ├── MissingModelError              the local weights are not installed
     │   └── EmbeddingSpaceError            the store holds vectors of another model
@@ -41,6 +41,8 @@ may succeed later). A message names the fix and never holds the user's text.
 """
 
 from typing import Any, ClassVar, Literal
+
+from hmem.installed import how_to_add
 
 LLMFault = Literal[
     "down", "busy", "setup", "waiting", "form", "too_long", "input", "reply"
@@ -103,12 +105,14 @@ class ConfigError(HmemError, ValueError):
 
 
 class MissingExtraError(ConfigError, ImportError):
-    """An optional dependency is not installed; the message is the pip line."""
+    """An optional dependency is not installed. The message names the extra, its packages
+    and the command that installs them here."""
 
     code = "missing_extra"
 
     def __init__(self, backend: str, extra: str) -> None:
-        super().__init__(f"{backend!r} needs: pip install 'hmem[{extra}]'")
+        super().__init__(f"{backend!r} needs {how_to_add(extra)}")
+        self.extra = extra
 
 
 class UnknownBackendError(ConfigError):

@@ -5,6 +5,7 @@ from hmem.asking import read_flag
 from hmem.config import Config
 from hmem.inputs.deadline import deadline
 from hmem.inputs.scope import read_id, scope_of
+from hmem.inputs.settings import read_settings
 from hmem.protocols import LLM, Clock, Embedder, Priority, Reranker, Store
 from hmem.reading import Reading
 from hmem.receipts import Receipt
@@ -42,7 +43,7 @@ class AsyncMemory(Reading):
         clock: Clock | None = None,
     ) -> None:
         super().__init__(
-            Config.from_env() if config is None else config,
+            read_settings(config),
             store=store,
             embedder=embedder,
             llm=llm,

@@ -574,7 +574,7 @@ def test_a_model_whose_extra_is_missing_says_how_to_get_it(
     for name in ("remote", "request", "faults"):
         monkeypatch.delitem(sys.modules, f"hmem.chat.{name}")
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(MissingExtraError, match=r"hmem\[openai\]"):
+    with pytest.raises(MissingExtraError, match=r"\[openai\]'"):
         make_llm(Config(llm="any", base_url="http://h/v1"))
 
 

@@ -300,7 +300,10 @@ def test_stored_text_can_do_nothing_to_a_terminal() -> None:
     assert "\x1b[31malert" in json.loads(out)["rows"][0]["text"]
 
 
-def test_reading_makes_no_store_and_starts_no_work(tmp_path: Path) -> None:
+def test_only_adding_makes_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for args in (
         ("search", "x", "-u", "ana"),
         ("context", "x", "-u", "ana"),
@@ -311,8 +314,15 @@ def test_reading_makes_no_store_and_starts_no_work(tmp_path: Path) -> None:
         ("erase", "x", "-u", "ana", "--yes"),
         ("stats",),
         ("jobs",),
+        ("jobs", "x", "-u", "ana", "--retry"),
+        ("timeline", "-u", "ana"),
+        ("count", "-u", "ana"),
+        ("worker",),
     ):
-        refused(*args, code=1, says="there is no store in")
+        refused(*args, code=1, says=f"there is no store in {tmp_path / 'm'}")
+        refused(*args, "--path", "typo", code=1, says="typo: `hmem add` makes one")
+    assert ok("doctor", "--offline").exit_code == 0
+    assert not Path("typo").exists()
     assert not (tmp_path / "m").exists()
 
 
@@ -370,12 +380,14 @@ def test_what_needs_no_model_works_on_a_store_that_has_vectors(
             "as_of cannot be read",
         ),
         (("search", "x", "-u", "ana", "--during", "2026-03..2026-01"), 2, "is empty"),
-        (("search", "x", "-u", "ana", "-k", "-1"), 2, "k must be at least 0"),
+        (("search", "x", "-u", "ana", "-k", "-1"), 2, "-k must be at least 1"),
         (("search", "x", "-u", "ana", "--category", "odd"), 2, "category"),
         (("search", "x", "-u", "ana", "--kind", "odd"), 2, "'odd' is not one of"),
-        (("context", "x", "-u", "ana", "--max-tokens", "0"), 2, "max_tokens"),
+        (("context", "x", "-u", "ana", "--max-tokens", "0"), 2, "--max-tokens must be"),
+        (("search", "x", "-u", "ana", "-k", "0"), 2, "-k must be at least 1"),
         (("list", "-u", "ana", "--cursor", "zzz"), 2, "cursor"),
-        (("list", "-u", "ana", "-n", "0"), 2, "limit"),
+        (("list", "-u", "ana", "-n", "0"), 2, "--limit must be at least 1"),
+        (("timeline", "-u", "ana", "--limit", "-3"), 2, "--limit must be at least 1"),
         (("get", "zzz", "-u", "ana"), 1, "no memory or turn of this user"),
         (("history", "zzz", "-u", "ana"), 1, "no memory of this user"),
         (("delete", "zzz", "-u", "ana"), 1, "nothing was closed"),
@@ -387,13 +399,18 @@ def test_what_needs_no_model_works_on_a_store_that_has_vectors(
         (("jobs", "--cursor", "x"), 2, "go with --status"),
         (("jobs", "zzz", "-u", "ana", "--status", "dead"), 2, "go without an ID"),
         (("jobs", "--status", "odd"), 2, "'odd' is not one of"),
-        (("jobs", "--status", "dead", "--limit", "0"), 2, "limit"),
+        (("jobs", "--status", "dead", "--limit", "0"), 2, "--limit must be"),
         (("jobs", "--status", "dead", "--cursor", "zzz"), 2, "cursor"),
         (("jobs", "zzz", "-u", "ana", "--retry"), 1, "no such receipt"),
         (("add", "-u", "ana"), 2, "either TEXT or --file"),
         (("add", "x", "-u", "ana", "--file", "-"), 2, "either TEXT or --file"),
         (("add", "x", "-u", "ana", "--file", "nowhere"), 2, "does not exist"),
         (("add", "x", "-u", "ana", "--observed-at", "soon"), 2, "observed_at"),
+        (("add", "x", "-u", "ana", "--wait", "--timeout", "-1"), 2, "--timeout must"),
+        (("add", "x", "-u", "ana", "--timeout", "1"), 2, "goes with --wait"),
+        (("add", "-", "-u", "ana"), 2, "stdin is read by --file -"),
+        (("add", "", "-u", "ana"), 2, "TEXT holds nothing"),
+        (("add", " \n", "-u", "ana"), 2, "TEXT holds nothing"),
         (("add", "x" * 200_001, "-u", "ana"), 2, "Config.max_message_chars"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else "",
@@ -517,6 +534,14 @@ def test_the_forms_of_a_message_are_those_of_the_library(tmp_path: Path) -> None
         pytest.param(b'[{"role": "wizard", "content": "a"}]', "a role of", id="role"),
         pytest.param(b"  \n", "holds nothing", id="empty"),
         pytest.param(b"[]", "holds nothing", id="empty list"),
+        pytest.param(b"", "holds nothing", id="no bytes"),
+        pytest.param(b'["", " "]', "holds nothing", id="blank messages"),
+        pytest.param(b'{"role": "user", "content": null}', "holds nothing", id="null"),
+        pytest.param(
+            b'{"role": "user", "content": "a", "timestmap": "2026"}',
+            "the unknown key 'timestmap'; did you mean 'timestamp'?",
+            id="misspelt key",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_stores_nothing(
@@ -526,6 +551,44 @@ def test_a_file_that_cannot_be_used_stores_nothing(
     path.write_bytes(data)
     refused("add", "--file", str(path), "-u", "ana", code=2, says=says)
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    "data", ["", "\n \n", "[]", '[{"role": "user", "content": ""}]']
+)
+def test_nothing_on_stdin_is_a_misuse(data: str, tmp_path: Path) -> None:
+    for more in ((), ("--no-infer",)):
+        result = run("add", "--file", "-", "-u", "ana", *more, stdin=data)
+        assert result.exit_code == 2, result.output
+    result = run("add", "--file", "-", "-u", "ana", stdin=data)
+    assert result.stderr == "Error: stdin holds nothing\n"
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("add", "x", "-u", " "), "user_id must not be empty"),
+        (("add", "x", "-u", "ana", "--observed-at", "soon"), "observed_at"),
+        (("add", "x", "-u", "ana", "--session-id", ""), "session_id"),
+        (("add", "", "-u", "ana"), "TEXT holds nothing"),
+        (("add", "x" * 200_001, "-u", "ana"), "Config.max_message_chars"),
+    ],
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, tuple) else "",
+)
+def test_a_first_text_that_cannot_be_used_makes_no_folder(
+    args: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    refused(*args, code=2, says=says)
+    assert not (tmp_path / "m").exists()
+
+
+def test_what_was_taken_out_is_told_as_redacted_and_not_as_skipped() -> None:
+    said = "the token is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    line = ok("add", said, "-u", "ana").stdout
+    assert "1 turn, redacted: " in line
+    assert "skipped" not in line
+    assert "ghp_" not in ok("list", "-u", "ana").stdout
 
 
 def test_a_mistake_late_in_a_long_file_stores_nothing_of_it(tmp_path: Path) -> None:

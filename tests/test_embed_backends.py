@@ -81,7 +81,7 @@ def test_auto_without_the_extra_is_none_and_says_why(
     monkeypatch.delitem(sys.modules, "hmem.embed.minilm", raising=False)
     with caplog.at_level(logging.WARNING, "hmem"):
         assert make_embedder(Config()) is None
-    assert "pip install 'hmem[local]'" in caplog.text
+    assert "the extra 'local' (tokenizers" in caplog.text
 
 
 def test_auto_does_not_pass_over_weights_that_are_not_genuine(
@@ -103,7 +103,7 @@ def test_minilm_without_the_extra_names_the_pip_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     monkeypatch.delitem(sys.modules, "hmem.embed.minilm", raising=False)
-    with pytest.raises(MissingExtraError, match=r"pip install 'hmem\[local\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[local\]'"):
         make_embedder(Config(embed="minilm"))
 
 
@@ -162,7 +162,7 @@ def test_the_openai_extra_is_named_when_it_is_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     monkeypatch.delitem(sys.modules, "hmem.embed.remote", raising=False)
-    with pytest.raises(MissingExtraError, match=r"pip install 'hmem\[openai\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[openai\]'"):
         make_embedder(Config(embed="m", api_key="k"))
 
 

@@ -89,7 +89,7 @@ async def test_another_model_is_refused_by_name_and_nothing_is_lost(
     async with AsyncMemory(config, embedder=HashEmbedder(64)) as mem:
         await mem.add("I keep bees", user_id="u", wait=True)
     other = AsyncMemory(config, embedder=HashEmbedder(32))
-    with pytest.raises(EmbeddingSpaceError, match="reembed --to test-hash-32") as e:
+    with pytest.raises(EmbeddingSpaceError, match="Use the model of the store") as e:
         await other.open()
     assert "test-hash-64" in str(e.value)
     with pytest.raises(EmbeddingSpaceError, match="test-hash-64"):

@@ -382,7 +382,7 @@ def test_an_id_that_is_an_enums_member_is_its_value() -> None:
 def test_numbers_with_more_digits_than_python_prints_are_refused() -> None:
     with pytest.raises(TextTooLongError):
         read_messages({"role": "user", "content": "a", "id": 10**5000}, Config())
-    with pytest.raises(InputError, match="unknown keys"):
+    with pytest.raises(InputError, match="a key that is not known"):
         read_items({"text": "a", 10**5000: 1}, Config())
 
 
@@ -487,3 +487,78 @@ def test_messages_given_as_items_are_pointed_the_right_way() -> None:
 def test_items_of_other_types_are_refused(given: object) -> None:
     with pytest.raises(InputTypeError):
         items(given)
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ({"timestmap": "2026-05-08"}, "'timestmap'; did you mean 'timestamp'?"),
+        ({"timestamp_ms": 1}, "'timestamp_ms'; did you mean 'timestamp'?"),
+        ({"date": "2026-05-08"}, "'date'; did you mean 'timestamp'?"),
+        ({"observed_at": "2026-05-08"}, "'observed_at'; did you mean 'timestamp'?"),
+        ({"Metadata": {}}, "'Metadata'; did you mean 'metadata'?"),
+        ({"names": "Ana"}, "'names'; did you mean 'name'?"),
+    ],
+)
+def test_a_key_that_was_to_be_another_is_named_with_what_was_meant(
+    message: dict[str, Any], says: str
+) -> None:
+    said = {"role": "user", "content": "hi"}
+    with pytest.raises(InputError) as caught:
+        read_messages([said, said | message], Config())
+    assert str(caught.value) == (
+        f"messages[1] has the unknown key {says} "
+        "Known keys are role, content, name, id, timestamp, metadata"
+    )
+
+
+@pytest.mark.parametrize("key", ["text", "parts", "message", "contents"])
+def test_words_under_another_key_are_not_lost_without_a_word(key: str) -> None:
+    with pytest.raises(InputError, match=f"'{key}'; did you mean 'content'"):
+        read_messages({"role": "user", key: "I moved to Ghent."}, Config())
+
+
+def test_what_sdks_send_along_is_let_pass() -> None:
+    said: dict[str, Any] = {"role": "assistant", "content": "hi", "text": "hi"}
+    said |= {"refusal": None, "annotations": [], "audio": None, "context": "x"}
+    said |= {
+        "tool_calls": None,
+        "createdAt": "2026-01-01",
+        "parts": [],
+        "reasoning_content": "y",
+    }
+    dated = said | {"timestamp": "2026-05-08", "date": "2026-05-08"}
+    for message in (said, dated):
+        assert [m.text for m in read_messages(message, Config()).messages] == ["hi"]
+    read = read_messages({"role": "assistant", "annotations": []}, Config())
+    assert [skip.reason for skip in read.skipped] == ["no text"]
+
+    class FromAnSDK:
+        def model_dump(self) -> dict[str, Any]:
+            return {"role": "user", "content": "hi", "date": "2026", "text": None}
+
+    assert len(read_messages(FromAnSDK(), Config()).messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ({"importence": 3}, "the unknown key 'importence'; did you mean 'importance'?"),
+        ({"Category": "semantic"}, "'Category'; did you mean 'category'?"),
+        ({"date": "2026"}, "'date'; did you mean 'event_start'?"),
+        ({"colour": "red"}, "the unknown key 'colour'. Known"),
+        ({"I live in Ghent": 1}, "a key that is not known. Known"),
+        ({7: 1}, "a key that is not known. Known"),
+        ({"content": "x"}, "'content'. Known keys are text, .*; messages need infer"),
+    ],
+)
+def test_an_item_s_unknown_key_is_named_and_never_what_somebody_said(
+    item: dict[Any, Any], says: str
+) -> None:
+    with pytest.raises(InputError, match=says.replace("?", r"\?")) as caught:
+        read_items([{"text": "a"}, {"text": "b", **item}], Config())
+    assert str(caught.value).startswith("items[1] has ")
+    assert "source_ids, event_start, event_end, category, importance" in str(
+        caught.value
+    )
+    assert "Ghent" not in str(caught.value)

@@ -4,7 +4,7 @@ import io
 import sys
 from importlib import import_module
 
-NEEDS_CLICK = "hmem: the command line needs click: pip install 'hmem[cli]'\n"
+from hmem.installed import how_to_add
 
 
 def main() -> None:
@@ -17,6 +17,6 @@ def main() -> None:
     except ModuleNotFoundError as e:
         if e.name != "click":
             raise
-        sys.stderr.write(NEEDS_CLICK)
+        sys.stderr.write(f"hmem: the command line needs {how_to_add('cli')}\n")
         raise SystemExit(1) from None
     commands.hmem.main(prog_name="hmem")

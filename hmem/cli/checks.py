@@ -16,6 +16,7 @@ from typing import Any, Literal
 from hmem import __version__
 from hmem.config import Config
 from hmem.errors import HmemError
+from hmem.installed import how_to_add
 from hmem.protocols import Space
 
 State = Literal["ok", "note", "broken"]
@@ -122,7 +123,7 @@ def _requirements() -> Iterator[Check]:
         yield _ok("packages", ", ".join(f"{n} {v}" for n, v in core.items()))
     for label, names in wanted.items():
         lacking = [name for name in names if _version(name) is None]
-        line = f"not installed: pip install 'hmem[{label}]'"
+        line = f"not installed: {how_to_add(label, tuple(names))}"
         found = ", ".join(f"{name} {_version(name)}" for name in names)
         yield Check(
             name=f"extra {label}",

@@ -30,7 +30,10 @@ _LIMIT = 20
     help="List jobs in this state; may be given several times.",
 )
 @click.option(
-    "-n", "--limit", type=int, help=f"How many, to 1,000 (default: {_LIMIT})."
+    *("-n", "--limit"),
+    type=int,
+    callback=options.count,
+    help=f"How many, to 1,000 (default: {_LIMIT}).",
 )
 @click.option("--cursor", metavar="TEXT", help="Go on where an earlier list ended.")
 @options.path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hmem.cli import options
-from hmem.cli.opening import looking, settings
+from hmem.cli.opening import looking, needs_store, settings
 from hmem.cli.printing import print_json, visible
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ def stats(*, path: Path | None, as_json: bool) -> None:
 def worker(*, path: Path | None) -> None:
     """Work on the queue of a data folder.
 
-    Beside or instead of the processes that add. Runs until SIGTERM or Ctrl-C; then it
+    Beside or instead of the processes that add; the folder must hold a store. Runs until SIGTERM or Ctrl-C; then it
     gives back what it has not finished and exits with 0. A second signal ends it at once.
     """
     import asyncio
 
-    asyncio.run(_work(settings(path)))
+    config = settings(path)
+    needs_store(config)
+    asyncio.run(_work(config))
 
 
 async def _work(config: "Config") -> None:

@@ -23,7 +23,9 @@ _UNKNOWN = "no memory or turn of this user has that id"
 @click.command()
 @click.argument("query", callback=options.words)
 @options.user
-@click.option("-k", default=10, show_default=True, help="How many.")
+@click.option(
+    "-k", default=10, show_default=True, callback=options.count, help="How many."
+)
 @options.question
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
 @options.path
@@ -55,7 +57,10 @@ def search(
 @click.argument("query", callback=options.words)
 @options.user
 @click.option(
-    "--max-tokens", type=int, help="The most it may be (HMEM_CONTEXT_TOKENS)."
+    "--max-tokens",
+    type=int,
+    callback=options.count,
+    help="The most it may be (HMEM_CONTEXT_TOKENS).",
 )
 @options.question
 @options.path

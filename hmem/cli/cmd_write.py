@@ -1,11 +1,8 @@
 """`hmem add | delete`."""
 
-import math
 import sys
-import time
-from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +15,7 @@ from hmem.cli.opening import editing, settings
 from hmem.cli.printing import print_json, receipt_line, receipt_values
 from hmem.cli.progress import progress
 from hmem.cli.transcript import BATCH, FORMS, Batch, batches, decode, parse, with_ids
+from hmem.cli.waiting import wait_for
 
 if TYPE_CHECKING:
     from hmem import Config, Memory, SyncReceipt
@@ -26,15 +24,6 @@ _SHOWN = 5
 """Receipts printed one by one; more are counted."""
 _MOST = 1_000_000
 """Entries in a file."""
-_LOOK = 1.0
-"""Seconds between two looks at what has ended."""
-_PATIENCE = 10.0
-"""Seconds without a job's end until it is looked whether a model is down: then nobody
-waits any more."""
-_FINAL = ("done", "partial", "dead")
-_LATE = (
-    "jobs have not ended yet; they go on where a worker runs (inline, or `hmem worker`)"
-)
 
 
 @click.command()
@@ -60,7 +49,12 @@ _LATE = (
     help="What is given are messages (default), or finished facts.",
 )
 @click.option("--wait", is_flag=True, help="Work on it, and wait until that has ended.")
-@click.option("--timeout", type=float, help="With --wait: at most so many seconds.")
+@click.option(
+    "--timeout",
+    type=float,
+    callback=options.seconds,
+    help="With --wait: at most so many seconds.",
+)
 @click.option(
     "--progress/--no-progress",
     "shown",
@@ -90,17 +84,16 @@ def add(
     What is durable then is queued. It is found at once, and worked on with --wait, by
     `hmem worker`, or by another process on the folder.
     """
-    if (text is None) == (source is None):
-        raise Misused("give either TEXT or --file")
+    _agree(text, source, timeout, wait=wait)
     config = settings(path)
     if not wait and config.llm is not None:
         config = replace(config, worker="off")  # a model's call would be cut off
-    parts = [Batch(entries=(text,), key="")]
+    parts = _alone(text, config, said)
     if source is not None:
         parts = _cut(source, form, config, said)
     with _memory(config) as mem:
         receipts = _store(mem, parts, said, shown=shown)
-        late = _wait(mem, receipts, timeout, shown=shown) if wait else None
+        late = wait_for(mem, receipts, timeout, shown=shown) if wait else None
         if late is not None:
             mem.close(timeout=0.0)  # it has been waited for
     _tell(receipts, sum(len(part.entries) for part in parts), as_json=as_json)
@@ -151,24 +144,56 @@ def _cut(
     source: Path, form: Any, config: "Config", said: dict[str, Any]
 ) -> list[Batch]:
     """The file as batches. All of it is checked before any of it is stored."""
-    from hmem.inputs.items import read_items
-    from hmem.inputs.messages import read_messages
-
     dash, name = str(source) == "-", "stdin" if str(source) == "-" else str(source)
     data = sys.stdin.buffer.read() if dash else source.read_bytes()
     longest = config.max_message_chars if said["infer"] else config.max_item_chars
     entries = parse(decode(data, name), name, form=form, longest=longest)
-    if not entries:
-        raise Misused(f"{name} holds nothing")
-    (read_messages if said["infer"] else read_items)(
-        entries, replace(config, max_messages=_MOST)
-    )
+    _check(entries, name, replace(config, max_messages=_MOST), said)
     seed = {
         key: said[key] for key in ("agent_id", "session_id", "observed_at", "infer")
     }
     if said["infer"] and said["session_id"] is not None:
         entries = with_ids(entries)
     return list(batches(entries, size=min(BATCH, config.max_messages), seed=seed))
+
+
+def _agree(
+    text: str | None, source: Path | None, timeout: float | None, *, wait: bool
+) -> None:
+    """Raises Misused for options that do not go together."""
+    if (text is None) == (source is None):
+        raise Misused("give either TEXT or --file")
+    if text == "-":
+        raise Misused("stdin is read by --file -")
+    if timeout is not None and not wait:
+        raise Misused("--timeout goes with --wait")
+
+
+def _alone(text: str | None, config: "Config", said: dict[str, Any]) -> list[Batch]:
+    """A text as the only entry of the only batch."""
+    if text is None:
+        return []
+    _check([text], "TEXT", config, said)
+    return [Batch(entries=(text,), key="")]
+
+
+def _check(
+    entries: Sequence[object], name: str, config: "Config", said: dict[str, Any]
+) -> None:
+    """Raises what adding them would, before there is a store, and Misused where no words
+    are among them."""
+    from hmem.inputs.scope import scope_of
+    from hmem.saying import read_call
+
+    given = dict(said)
+    scope = scope_of(
+        **{name: given.pop(name) for name in ("user_id", "agent_id", "session_id")}
+    )
+    call, skipped = read_call(
+        list(entries), scope=scope, config=config, metadata=None, key=None, **given
+    )
+    if not call.size and all(one.reason == "no text" for one in skipped):
+        raise Misused(f"{name} holds nothing")
 
 
 def _store(
@@ -202,51 +227,6 @@ def _store(
                 ) from e
             advance(len(part.entries))
     return receipts
-
-
-def _wait(
-    mem: "Memory",
-    receipts: "Sequence[SyncReceipt]",
-    timeout: float | None,
-    *,
-    shown: bool | None,
-) -> str | None:
-    """Wait for the jobs, which end in order. Gives what to say when the time ran out."""
-    until = math.inf if timeout is None else time.monotonic() + timeout
-    waiting, moved = deque(receipts), time.monotonic()
-    with progress(
-        len(waiting) if len(waiting) > 1 else 0, "worked on", shown=shown
-    ) as advance:
-        while waiting:
-            left = max(0.0, until - time.monotonic())
-            _let_work(mem, waiting[0], min(_LOOK, left))
-            while waiting and (waiting[0].done or waiting[0].refresh() in _FINAL):
-                waiting.popleft()
-                moved = time.monotonic()
-                advance(1)
-            if waiting and not left:
-                return f"{len(waiting)} of {len(receipts)} {_LATE}"
-            if waiting and time.monotonic() - moved > _PATIENCE:
-                moved = time.monotonic()
-                if down := _down(mem):
-                    return f"{len(waiting)} of {len(receipts)} {_LATE}: {down}"
-    return None
-
-
-def _down(mem: "Memory") -> str:
-    """Why a model cannot be asked, "" while it can."""
-    problems = mem.admin.health()["problems"]
-    return next((problem for problem in problems if "is down" in problem), "")
-
-
-def _let_work(mem: "Memory", first: "SyncReceipt", seconds: float) -> None:
-    """Wait a while. `flush` is what lets turns be read that wait for more of them; it
-    knows nothing of jobs that an earlier run accepted."""
-    from hmem.errors import DeadlineError
-
-    with suppress(DeadlineError):
-        mem.flush(timeout=seconds)
-        first.result(timeout=seconds)
 
 
 def _tell(receipts: "Sequence[SyncReceipt]", entries: int, *, as_json: bool) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from hmem import AddResult, AsyncMemory, Block, Config, Hit
 from hmem.embed.weights import MINILM, find_weights
+from hmem.installed import how_to_add
 
 PATIENCE = 120.0
 """Seconds for one session's job; a demo must not hang."""
@@ -189,4 +190,4 @@ def _embedder(config: Config, stats: Mapping[str, Any]) -> str:
         return "lexical only: HMEM_EMBED is none"
     if find_weights() is None:
         return "lexical only: no weights found, run hmem models install minilm"
-    return "lexical only: the weights need pip install 'hmem[local]'"
+    return f"lexical only: the weights need {how_to_add('local')}"

@@ -29,6 +29,15 @@ def is_store(config: "Config") -> bool:
     return (config.folder / _MANIFEST).is_file()
 
 
+def needs_store(config: "Config") -> None:
+    """Raises Failed where there is no store: only adding makes one."""
+    if not is_store(config):
+        raise Failed(
+            f"there is no store in {config.folder.absolute()}: `hmem add` makes one,"
+            " --path or HMEM_PATH names another folder"
+        )
+
+
 def without_models(config: "Config") -> "Config":
     """Nothing is loaded, called or worked on: for what only reads and writes rows."""
     return replace(
@@ -57,11 +66,7 @@ def opened(config: "Config") -> Iterator["Memory"]:
     one."""
     from hmem import Memory
 
-    if not is_store(config):
-        raise Failed(
-            f"there is no store in {config.folder}: `hmem add` makes one, --path or"
-            " HMEM_PATH names another folder"
-        )
+    needs_store(config)
     log = logging.getLogger("hmem.memory")
     before = log.level
     if config.embed == "none":  # "searching by words alone" is no news to `hmem list`

@@ -33,6 +33,24 @@ def words(ctx: click.Context, param: click.Parameter, text: str | None) -> str |
         raise Misused(f"{param.human_readable_name} is not UTF-8") from e
 
 
+def count(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:  # noqa: ARG001
+    """A callback for how many: at least one."""
+    if value is not None and value < 1:
+        raise Misused(f"{param.opts[-1]} must be at least 1")
+    return value
+
+
+def seconds(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,
+    value: float | None,
+) -> float | None:
+    """A callback for a time limit."""
+    from hmem.inputs.deadline import read_timeout
+
+    return read_timeout(value, param.opts[-1])
+
+
 def labels(function: F) -> F:
     """--agent-id and --session-id."""
     agent = click.option("--agent-id", metavar="ID", help="The agent's label.")
@@ -96,7 +114,11 @@ _NAMED = (
 )
 _PAGED = (
     click.option(
-        "-n", "--limit", default=100, show_default=True, help="How many, to 1,000."
+        *("-n", "--limit"),
+        default=100,
+        show_default=True,
+        callback=count,
+        help="How many, to 1,000.",
     ),
     click.option("--cursor", metavar="TEXT", help="Go on where an earlier list ended."),
     click.option("--all", "everything", is_flag=True, help="List all there is."),

@@ -31,6 +31,8 @@ _UNSAID = frozenset(("render",))
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
+_REDACTED = "redacted: "
+"""How a reason begins that tells of no loss but of what was taken out."""
 _IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
@@ -137,7 +139,10 @@ def _ended(result: AddResult) -> str:
     }
     said = [f"{n} {name}" for name, n in counts.items() if n]
     reasons = [skip.reason for skip in result.skipped]
-    said += [f"{reasons.count(r)} skipped ({r})" for r in dict.fromkeys(reasons)]
+    said += [
+        r if r.startswith(_REDACTED) else f"{reasons.count(r)} skipped ({r})"
+        for r in dict.fromkeys(reasons)
+    ]
     why = f"; {result.reason}" if result.reason else ""
     return f"{result.status}: {', '.join(said) or 'nothing stored'}{why}"
 

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from hmem.config import Config
 from hmem.errors import BadTimeError, InputError, InputTypeError, TextTooLongError
+from hmem.inputs.keys import meant, unknown_key
 from hmem.inputs.metadata import read_metadata
 from hmem.inputs.scope import read_id
 from hmem.records import EMPTY, Category, Skipped
@@ -23,12 +24,18 @@ from hmem.times import Span, span
 
 CATEGORIES = get_args(Category)
 MAX_SOURCES = 256
-_KEYS = frozenset(
-    (
-        *("text", "source_ids", "event_start", "event_end"),
-        *("category", "importance", "metadata"),
-    )
+_KEYS = (
+    *("text", "source_ids", "event_start", "event_end"),
+    *("category", "importance", "metadata"),
 )
+_OTHERS = {
+    **dict.fromkeys(("memory", "fact", "data"), "text"),
+    **dict.fromkeys(("start", "date"), "event_start"),
+    **dict.fromkeys(("sources", "source_id"), "source_ids"),
+    "end": "event_end",
+    "type": "category",
+}
+"""What others call them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +95,11 @@ def _item(one: object, where: str, config: Config) -> Item:
     if not isinstance(given, Mapping):
         kind = type(one).__name__
         raise InputTypeError(f"{where} must be a str or a mapping, not {kind}")
-    if any(key not in _KEYS for key in given):
-        known = ", ".join(sorted(_KEYS))
-        hint = "; messages need infer=True" if "content" in given else ""
-        raise InputError(f"{where} has unknown keys; known are {known}{hint}")
+    for key in given:
+        if key not in _KEYS:
+            near = meant(key, _KEYS, _OTHERS)
+            hint = "; messages need infer=True" if "content" in given else ""
+            raise unknown_key(where, key, _KEYS, near, hint)
     start, end, precision = _event(given, where, config)
     return Item(
         text=read_fact_text(given.get("text"), where, config),

@@ -29,7 +29,9 @@
                                         (see `hmem.times`; numbers are refused); else the
                                         call's `observed_at`
     metadata                            kept with the turn, over the call's metadata
-    any other key                       ignored: SDK objects carry many
+    any other key                       ignored: SDKs' messages carry many; but in a mapping
+                                        a near miss of a key that is not there ("timestmap",
+                                        "date"), or one in place of content, is an InputError
 
 A call of which nothing is left stores nothing at all: its receipt is done, with the
 reasons in `skipped`, and its id is "".
@@ -42,6 +44,7 @@ from typing import Any
 
 from hmem.config import Config
 from hmem.errors import InputError, InputTypeError, TextTooLongError
+from hmem.inputs.keys import meant, unknown_key
 from hmem.inputs.metadata import read_metadata
 from hmem.records import EMPTY, Skipped
 from hmem.text import clean
@@ -54,6 +57,12 @@ _UNSTORED = frozenset(("system", "developer"))
 _TEXTS = frozenset(("text", "input_text", "output_text"))
 _MARKERS = ("image", "audio", "video", "file")
 _MARKED = {"input_" + name: name for name in _MARKERS} | {"document": "file"}
+_KEYS = ("role", "content", "name", "id", "timestamp", "metadata")
+_SAYING = frozenset(("content", "refusal", "audio", "tool_calls", "function_call"))
+"""What a message may say by."""
+_OTHERS = dict.fromkeys(("observed_at", "time", "date", "datetime"), "timestamp")
+"""Other names of a key. A time under another name would be the time of the call."""
+_WORDS = dict.fromkeys(("text", "message", "body", "parts", "msg", "value"), "content")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +107,25 @@ def _mapping(one: object, where: str) -> Mapping[str, Any]:
     """A message as a mapping, whichever way it came."""
     if isinstance(one, str):
         return {"role": "user", "content": one}
-    one = _dumped(one, where)
-    if not isinstance(one, Mapping):
-        kind = type(one).__name__
+    held = _dumped(one, where)
+    if not isinstance(held, Mapping):
+        kind = type(held).__name__
         raise InputTypeError(f"{where} must be a str or a mapping, not {kind}")
-    return one
+    if held is one:
+        _check_keys(held, where)
+    return held
+
+
+def _check_keys(given: Mapping[str, Any], where: str) -> None:
+    """Raises InputError for a key that was to be another one: what it holds would be lost
+    without a word."""
+    others = _OTHERS if _SAYING & given.keys() else _OTHERS | _WORDS
+    for key in given:
+        if key in _KEYS or key in _SAYING:
+            continue
+        near = meant(key, _KEYS, others)
+        if near is not None and near not in given:
+            raise unknown_key(where, key, _KEYS, near)
 
 
 def _dumped(one: object, where: str) -> object:
