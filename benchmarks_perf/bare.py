@@ -43,13 +43,11 @@ class _Words:
 
 
 def _postings(lexicon: Lexicon) -> dict[int, tuple[Ints, Floats]]:
-    base, tail = lexicon._base, lexicon._tail
-    tokens = np.concatenate([base[0], tail[0]])
-    docs = np.concatenate([base[1], tail[1]])
-    found: dict[int, tuple[Ints, Floats]] = {}
-    for term in np.unique(tokens).tolist():
-        at, counts = np.unique(docs[tokens == term], return_counts=True)
-        found[term] = at, counts.astype(np.float32)
+    terms = lexicon.terms
+    all_of, found = lexicon.postings(terms), {}
+    ends = np.cumsum(all_of.held).tolist()
+    for term, a, b in zip(terms.tolist(), [0, *ends], ends, strict=False):
+        found[term] = all_of.docs[a:b], all_of.counts[a:b]
     return found
 
 

@@ -15,6 +15,7 @@ from hmem.views.turns import Turns
 
 Parts = dict[str, Floats]
 _AFTER = 7 * 24 * 3_600 * 1_000_000
+_MOST = np.float32(1.0)
 _BEST = 5
 """Facts from which names and links are followed."""
 
@@ -78,12 +79,12 @@ def doubt(facts: Facts, parts: Parts, w: Weights) -> None:
 
 
 def total(parts: Parts) -> Floats:
-    """The sum of some parts."""
+    """The sum of some parts; at most 1, which the roundings of a sum may pass."""
     values = iter(parts.values())
     out = next(values).copy()
     for part in values:
         out += part
-    return out
+    return np.minimum(out, _MOST, out=out)
 
 
 def _rows(table: Turns | Facts, parts: Parts) -> Floats:

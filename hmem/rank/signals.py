@@ -3,7 +3,8 @@
 import numpy as np
 
 from hmem.rank.ask import Ask
-from hmem.scoring import Floats, Weights, bm25
+from hmem.rank.words import own_words, window_words
+from hmem.scoring import Floats, Weights
 from hmem.views.facts import Facts
 from hmem.views.turns import Turns
 
@@ -25,10 +26,8 @@ def turn_parts(
         parts["dense"] = _cosine(w.turn_dense, cosines[0])
         parts["window_dense"] = _cosine(w.turn_window_dense, cosines[1])
     if len(ask.terms):
-        lexicon = turns.lexicon
-        counts = lexicon.counts(ask.terms)
-        words = bm25(counts[:, :-1], lexicon.lengths.view, lexicon.mean_length)
-        window = bm25(turns.window_counts(counts), *turns.window_lengths())
+        found = turns.lexicon.postings(ask.terms)
+        words, window = own_words(turns.lexicon, found), window_words(turns, found)
         parts["words"] = np.float32(w.turn_words) * words
         parts["window_words"] = np.float32(w.turn_window_words) * window
         spoken = _spoken_of(turns, ask)
@@ -53,8 +52,7 @@ def _cosines(
     """
     if turns.index is None:
         return None
-    tail = np.arange(max(0, turns.docs - 4 * _NEWEST), turns.docs)
-    waiting = turns.without_vector(tail)[-_NEWEST:]
+    waiting = turns.newest_without_vector(_NEWEST)
     if query is not None:
         own = turns.dense(query)
         window = turns.windows(own)
@@ -63,9 +61,10 @@ def _cosines(
         window = window[:-1]
     else:
         return None
-    fair = np.float32(w.unembedded) * np.linspace(1.0, 1.2, len(waiting))
-    own[waiting] = fair
-    window[waiting] = np.maximum(window[waiting], fair)
+    if len(waiting):
+        fair = np.float32(w.unembedded) * np.linspace(1.0, 1.2, len(waiting))
+        own[waiting] = fair
+        window[waiting] = np.maximum(window[waiting], fair)
     return own[:-1], window
 
 
@@ -89,9 +88,8 @@ def fact_parts(
     if query is not None:
         parts["dense"] = _cosine(w.fact_dense, facts.dense(query)[:-1])
     if len(ask.terms):
-        counts = facts.lexicon.counts(ask.terms)[:, :-1]
-        lengths, mean = facts.lexicon.lengths.view, facts.lexicon.mean_length
-        parts["words"] = np.float32(w.fact_words) * bm25(counts, lengths, mean)
+        found = facts.lexicon.postings(ask.terms)
+        parts["words"] = np.float32(w.fact_words) * own_words(facts.lexicon, found)
         named = facts.named(frozenset(ask.terms.tolist()))
         if named is not None:
             parts["named"] = np.float32(w.fact_named) * named[facts.doc_row.view]

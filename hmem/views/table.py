@@ -37,6 +37,7 @@ class Row(Protocol):
 R = TypeVar("R", bound=Row)
 FOREVER = np.iinfo(np.int64).max
 """Stands for "no end" in a time column."""
+_NO_DOCS: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class Labels:
@@ -156,11 +157,20 @@ class Table(Generic[R]):
             return docs[docs >= len(self.index)]
         return docs[~np.isin(docs, self.index.ids)]
 
+    def newest_without_vector(self, most: int) -> NDArray[np.int64]:
+        """The last docs that have no vector, of the last few."""
+        if self._in_order and self.index is not None and len(self.index) >= self.docs:
+            return _NO_DOCS
+        tail = np.arange(max(0, self.docs - 4 * most), self.docs)
+        return self.without_vector(tail)[-most:]
+
     @property
     def unembedded(self) -> NDArray[np.int64]:
         """All docs that have no vector."""
         held = 0 if self.index is None else len(self.index)
-        if self.index is None or held >= self.docs or self._in_order:
+        if self.index is not None and held >= self.docs:
+            return _NO_DOCS
+        if self.index is None or self._in_order:
             return np.arange(held, self.docs, dtype=np.int64)
         lacks = np.ones(self.docs, np.bool_)
         lacks[self.index.ids.astype(np.int64)] = False

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hmem.protocols import TurnRow, VectorIndex
 from hmem.text import lexical
 from hmem.views.grow import Grow
+from hmem.views.lexicon import Postings, norms
 from hmem.views.places import Places
 from hmem.views.table import Labels, Table
 
@@ -41,12 +42,12 @@ class Turns(Table[TurnRow]):
         self._said = {True: [0, 0], False: [0, 0]}  # turns and characters, by users_own
         self.window_norm = Grow(np.float32)
         self._last: dict[int, int] = {}
-        self._window_lengths: tuple[NDArray[np.float32], float] | None = None
+        self._window_norms: NDArray[np.float32] | None = None
 
     def append(self, rows: Sequence[TurnRow]) -> None:
         """Add new turns, in sequence order."""
         docs = self.append_rows(rows)
-        self._window_lengths = None
+        self._window_norms = None
         self.observed.extend([r.observed_at for r in rows])
         self.recorded.extend([r.recorded_at for r in rows])
         self.job.extend([r.job for r in rows])
@@ -159,26 +160,42 @@ class Turns(Table[TurnRow]):
         out[np.searchsorted(needed, docs)] = vectors
         return out
 
-    def window_lengths(self) -> tuple[NDArray[np.float32], float]:
-        """(docs,) tokens of each window of words, and their mean."""
-        if self._window_lengths is None or len(self._window_lengths[0]) != self.docs:
-            padded = np.append(self.lexicon.lengths.view, np.float32(0))
-            lengths = self.window_counts(padded)
-            self._window_lengths = lengths, float(lengths.mean()) or 1.0
-        return self._window_lengths
+    @property
+    def window_norms(self) -> NDArray[np.float32]:
+        """(docs,) BM25's length norms of the windows of words."""
+        if self._window_norms is None:
+            lengths = self._around(np.append(self.lexicon.lengths.view, np.float32(0)))
+            self._window_norms = norms(lengths, float(lengths.mean()) or 1.0)
+        return self._window_norms
 
-    def window_counts(self, counts: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(terms, docs) term frequencies of the windows, from `lexicon.counts()`: a word
-        counts less the further away it stands."""
-        total = counts.take(self.before.view, axis=-1)
-        total += counts.take(self.after.view, axis=-1)
+    def _around(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(docs,) each doc's value and its neighbours', which count less the further away
+        they are. The last value, of no doc, is 0."""
+        total = values.take(self.before.view)
+        total += values.take(self.after.view)
         total *= _NEXT
-        far = counts.take(self.before_that.view, axis=-1)
-        far += counts.take(self.after_that.view, axis=-1)
+        far = values.take(self.before_that.view)
+        far += values.take(self.after_that.view)
         far *= _NEXT_BUT_ONE
         total += far
-        total += counts[..., :-1]
+        total += values[:-1]
         return total
+
+    def window_counts(self, found: Postings) -> NDArray[np.float32]:
+        """(terms, docs) term frequencies of the windows, from the terms' postings: a word
+        counts less the further away it stands."""
+        width = self.docs + 1
+        counts = np.zeros(len(found.held) * width, np.float32)
+        row, docs = found.term * width, found.docs
+        counts[row + docs] = found.counts
+        next_, far = found.counts * _NEXT, found.counts * _NEXT_BUT_ONE
+        # A doc is the neighbour of its neighbours. Each has one on a side, so nothing is
+        # written twice but what a doc at an end gives to nobody: -1, the end of a row.
+        for side in (self.before, self.after):
+            counts[row + side.view[docs]] += next_
+        for side in (self.before_that, self.after_that):
+            counts[row + side.view[docs]] += far
+        return counts.reshape(-1, width)[:, :-1]
 
     def windows(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
         """(docs,) cosines of the windows, from `dense()` of the same query."""

@@ -1,0 +1,43 @@
+"""How much of a question's words passages hold, and their windows: BM25 on a fixed scale.
+
+1 means "all of the question's weight is there", for any question: BM25 over what a passage
+of mean length would get that holds each of its words once.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.scoring import K1, Floats
+from hmem.views.lexicon import Lexicon, Postings
+from hmem.views.turns import Turns
+
+_ONE = np.float32(1.0)
+
+
+def own_words(lexicon: Lexicon, found: Postings) -> Floats:
+    """(passages,) in [0, 1], from the postings of a question's terms (one at least)."""
+    n, counts = len(lexicon.lengths), found.counts
+    scores = counts + lexicon.norms[found.docs]
+    np.divide(counts, scores, out=scores)
+    scores *= _worth(found.held, n)[found.term]
+    # Only what holds a term is touched: the rest of a large user costs nothing.
+    whole = np.bincount(found.docs, weights=scores, minlength=n)
+    return np.minimum(whole, 1.0).astype(np.float32)
+
+
+def window_words(turns: Turns, found: Postings) -> Floats:
+    """(passages,) in [0, 1]: the same of windows, as if each were a passage."""
+    counts = turns.window_counts(found)
+    held = np.array([np.count_nonzero(term) for term in counts > 0])
+    norm = counts + turns.window_norms
+    np.divide(counts, norm, out=norm)
+    scores: Floats = _worth(held, turns.docs) @ norm
+    return np.minimum(scores, _ONE, out=scores)
+
+
+def _worth(held: NDArray[np.int64], n: int) -> Floats:
+    """(terms,) each one's share of a question's weight, by how many of n passages hold it:
+    the inverse document frequency that is never negative (Lucene's)."""
+    rare = np.log1p((n - held + 0.5) / (held + 0.5))
+    rare *= (K1 + 1.0) / rare.sum()
+    return rare.astype(np.float32)
