@@ -4,7 +4,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmem.backends import register_embedder, register_llm, register_store
+    from hmem.backends import (
+        register_embedder,
+        register_llm,
+        register_reranker,
+        register_store,
+    )
     from hmem.config import Config
     from hmem.daemon import run_worker
     from hmem.errors import (
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
         JobPage,
         JobRecord,
         MemoryRecord,
+        NearMiss,
         Page,
         Preview,
         SearchResult,
@@ -82,8 +88,8 @@ _ERRORS = (
 )
 _RECORDS = (
     *("AddResult", "Block", "Episode", "Erased", "HistoryEvent", "Hit", "JobPage"),
-    *("JobRecord", "MemoryRecord", "Page", "Preview", "SearchResult", "Skipped"),
-    *("Timeline", "TimelineEntry", "Usage"),
+    *("JobRecord", "MemoryRecord", "NearMiss", "Page", "Preview", "SearchResult"),
+    *("Skipped", "Timeline", "TimelineEntry", "Usage"),
 )
 # Resolved when first used: `import hmem` costs milliseconds and loads neither numpy nor
 # any extra.
@@ -99,6 +105,7 @@ _HOMES = {
     "SyncScoped": "hmem.sync",
     "register_embedder": "hmem.backends",
     "register_llm": "hmem.backends",
+    "register_reranker": "hmem.backends",
     "register_store": "hmem.backends",
     "run_worker": "hmem.daemon",
 }
@@ -138,6 +145,7 @@ __all__ = [
     "MissingExtraError",
     "MissingModelError",
     "ModelError",
+    "NearMiss",
     "NetworkFolderError",
     "NewerFormatError",
     "NotOpenError",
@@ -165,6 +173,7 @@ __all__ = [
     "__version__",
     "register_embedder",
     "register_llm",
+    "register_reranker",
     "register_store",
     "run_worker",
 ]

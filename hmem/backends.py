@@ -21,7 +21,7 @@ from hmem.errors import (
     MissingModelError,
     UnknownBackendError,
 )
-from hmem.protocols import LLM, Embedder, Store
+from hmem.protocols import LLM, Embedder, Reranker, Store
 
 log = logging.getLogger("hmem.backends")
 
@@ -34,14 +34,14 @@ class Backend:
     target: str
     extra: str | None = None
 
-    def load(self) -> Callable[[Config], Any]:
+    def load(self) -> Callable[..., Any]:
         """Import the target. Raises MissingExtraError when a dependency is not there.
 
         Any other failure to import is a bug in the target and passes as it is.
         """
         module, _, attribute = self.target.partition(":")
         try:
-            found: Callable[[Config], Any] = getattr(
+            found: Callable[..., Any] = getattr(
                 importlib.import_module(module), attribute
             )
         except ModuleNotFoundError as e:
@@ -54,8 +54,11 @@ class Backend:
 
 REMOTE = Backend("openai", "hmem.embed.remote:from_config", "openai")
 REMOTE_LLM = Backend("openai", "hmem.chat.remote:from_config", "openai")
+REMOTE_RERANKER = Backend("openai", "hmem.rerank.remote:from_config", "openai")
+LOCAL_RERANKER = Backend("local", "hmem.rerank.local:beside", "local")
 EMBEDDERS: dict[str, Backend] = {}
 LLMS: dict[str, Backend] = {}
+RERANKERS: dict[str, Backend] = {}
 STORES: dict[str, Backend] = {}
 
 
@@ -67,6 +70,11 @@ def register_embedder(name: str, target: str, *, extra: str | None = None) -> No
 def register_llm(name: str, target: str, *, extra: str | None = None) -> None:
     """Make `Config(llm=name)` mean the LLM that `target(config)` returns."""
     _register(LLMS, name, target, extra)
+
+
+def register_reranker(name: str, target: str, *, extra: str | None = None) -> None:
+    """Make `Config(rerank=name)` mean the Reranker that `target(config)` returns."""
+    _register(RERANKERS, name, target, extra)
 
 
 def register_store(name: str, target: str, *, extra: str | None = None) -> None:
@@ -112,6 +120,24 @@ def make_llm(config: Config) -> LLM | None:
     return made
 
 
+def make_reranker(config: Config, embedder: Embedder | None = None) -> Reranker | None:
+    """The reranker that `config.rerank` names; None for "none".
+
+    "local" is late interaction on the local model's weights, the `embedder`'s own where it
+    is that model. A name that is not registered is a model's, at an endpoint. Reads files
+    and imports: call it in a thread. Raises ConfigError and its kinds.
+    """
+    name = config.rerank.strip()
+    if name == "none":
+        return None
+    made: Reranker
+    if name == "local":
+        made = LOCAL_RERANKER.load()(embedder)
+    else:
+        made = RERANKERS.get(name, REMOTE_RERANKER).load()(config)
+    return made
+
+
 def make_store(config: Config, *, name: str = "embedded") -> Store:
     """The store of that name, not yet open. Raises UnknownBackendError."""
     if name not in STORES:
@@ -138,7 +164,7 @@ def _register(
     registry: dict[str, Backend], name: str, target: str, extra: str | None
 ) -> None:
     """Add a backend. A name is registered once, so that a clash is noticed."""
-    if name in {"", "auto", "none"} or name != name.strip():
+    if name in {"", "auto", "local", "none"} or name != name.strip():
         raise ConfigError(f"a backend cannot be named {name!r}")
     if not all(target.partition(":")):
         raise ConfigError(f"{name!r} needs a target like 'module:attribute'")

@@ -121,6 +121,7 @@ class Config:
         _check_instructions(self.instructions)
         _check_categories(self.categories)
         _check_languages(self.languages)
+        _check_reranker(self.rerank)
         if not str(self.path).strip() or "\0" in str(self.path):
             raise ConfigError(f"{_named('path')} must name a folder")
         try:
@@ -195,6 +196,11 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "pii": get_args(Guard),
     "fusion": get_args(Fusion),
 }
+
+
+def _check_reranker(name: object) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise ConfigError(f"{_named('rerank')} must name a reranker, or be 'none'")
 
 
 def _check_instructions(text: object) -> None:

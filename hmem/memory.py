@@ -47,9 +47,9 @@ class AsyncMemory(Reading):
             store=store,
             embedder=embedder,
             llm=llm,
+            reranker=reranker,
             clock=clock or utc_now,
         )
-        self.reranker = reranker
 
     # ------------------------------------------------------------------- writing
 

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from hmem.asking import load_times
-from hmem.backends import make_embedder, make_llm, make_store
+from hmem.backends import make_embedder, make_llm, make_reranker, make_store
 from hmem.breaker import Pause
 from hmem.budget import warm
 from hmem.chat.ladder import Ladder
@@ -29,7 +29,7 @@ from hmem.ingest import Intake
 from hmem.meter import Meter
 from hmem.process import Processor
 from hmem.profiles import Profiles
-from hmem.protocols import LLM, Clock, Embedder, Space, Store
+from hmem.protocols import LLM, Clock, Embedder, Reranker, Space, Store
 from hmem.recall import Recall
 from hmem.retrieve import Retriever
 from hmem.vectors import codec, index
@@ -43,19 +43,22 @@ _BASE, _CAP = 0.5, 60.0
 
 @dataclass(slots=True)
 class Parts:
-    """A store that is open, the embedder that speaks its language, and the chat model.
+    """A store that is open, the embedder that speaks its language, the chat model, and what
+    reads hits again.
 
     `embedder` is None when there is none, or when the store's vectors are another model's;
-    `degraded` then says which. `extracts`: a model reads what is added, here or in another
-    process. What was handed in is not closed here.
+    `degraded` then says which. `reranker` is None where nobody asked to read. `extracts`: a
+    model reads what is added, here or in another process. What was handed in is not closed
+    here.
     """
 
     store: Store
     embedder: Embedder | None
     space: Space | None
     degraded: tuple[str, ...] = ()
-    owned: tuple[Embedder | LLM, ...] = ()
+    owned: tuple[Embedder | LLM | Reranker, ...] = ()
     llm: LLM | None = None
+    reranker: Reranker | None = None
     extracts: bool = False
     meter: Meter = field(default_factory=Meter)
     _looked: float = field(default=0.0)
@@ -68,17 +71,22 @@ class Parts:
         store: Store | None = None,
         embedder: Embedder | None = None,
         llm: LLM | None = None,
+        reranker: Reranker | None = None,
+        reads: bool = False,
     ) -> "Parts":
-        """Open the store, load the models, see that they fit. Raises what the store
-        raises, ConfigErrors, and EmbeddingSpaceError unless `allow_degraded`."""
+        """Open the store, load the models (a reranker only for one who `reads`), see that
+        they fit. Raises what the store raises, ConfigErrors, and EmbeddingSpaceError unless
+        `allow_degraded`."""
         check_names(config)
         check_mode(config, has_llm=llm is not None or config.llm is not None)
         await check_languages(config)
         store = make_store(config) if store is None else store
         await store.open()
-        parts = cls(store, embedder, None, llm=llm)
+        parts = cls(store, embedder, None, llm=llm, reranker=reranker)
         try:
             await parts._load(config)
+            if reads and reranker is None:
+                await parts._load_reranker(config)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await parts.aclose()
@@ -108,6 +116,12 @@ class Parts:
             log.warning("searching by words alone: %s", e)
             why = "no_embedder" if self.embedder is None else "other_embedding_space"
             self.embedder, self.degraded = None, (why,)
+
+    async def _load_reranker(self, config: Config) -> None:
+        """Make the reranker that was not handed in."""
+        made = await anyio.to_thread.run_sync(make_reranker, config, self.embedder)
+        self.reranker = made
+        self.owned += () if made is None else (made,)
 
     def processor(
         self,

@@ -842,6 +842,16 @@ class LLM(Protocol):
 class Reranker(Protocol):
     """Reorders hits by reading query and text together."""
 
+    @property
+    def model(self) -> str:
+        """Its name, for logs and reports."""
+        ...
+
     async def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One score in [0, 1] per text, in order. Raises ModelError."""
+        """(n,) one score in [0, 1] per text, in order, the more relevant the higher; a text's
+        may depend on the others. Raises ModelError, never returns fewer."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release clients and threads. Idempotent."""
         ...

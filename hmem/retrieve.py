@@ -1,4 +1,5 @@
-"""READ PATH: embed the question, bring the view up to date, rank, hand out hits."""
+"""READ PATH: embed the question, bring the view up to date, rank, have the best read again
+where there is a reranker, hand out hits."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -10,11 +11,12 @@ import numpy as np
 from hmem.config import Config
 from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
-from hmem.protocols import Embedder, Space, Store
+from hmem.protocols import Embedder, Reranker, Space, Store
 from hmem.rank import Ask, Found, rank
 from hmem.rank.replaced import replaced
 from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
 from hmem.render import lines_of, pack_under, styled
+from hmem.reranking import SecondLook
 from hmem.scoring import Floats, Weights
 from hmem.times import from_micros
 from hmem.vectors import index
@@ -57,6 +59,7 @@ class Retriever:
         config: Config,
         store: Store,
         embedder: Embedder | None,
+        reranker: Reranker | None = None,
         weights: Weights | None = None,
         on_lacking: Callable[[str, Lacking], None] = lambda _user_id, _lacking: None,
     ) -> None:
@@ -64,6 +67,16 @@ class Retriever:
         self._store = store
         self._config = config
         self._embedder = embedder
+        self._again = (
+            SecondLook(
+                reranker=reranker,
+                candidates=config.rerank_candidates,
+                timeout=config.rerank_timeout,
+                zone=config.zone,
+            )
+            if reranker is not None
+            else None
+        )
         self.weights = weights or Weights()
         self.views = ViewCache(
             store,
@@ -84,14 +97,16 @@ class Retriever:
     async def search(
         self, user_id: str, ask: Ask, *, embed_timeout: float | None = None
     ) -> SearchResult:
-        """Rank the user's rows. Raises BadVectorError; a missing or late embedder only
-        degrades the search, and the result names it."""
+        """Rank the user's rows. Raises BadVectorError; an embedder or a reranker that is
+        missing or late only degrades the search, and the result names it."""
         query, degraded = await self._query_vector(ask, embed_timeout)
         weights = self.weights
-        look = _Look(ask, query, weights)
+        again = self._again if weights.rerank else None
+        look = _Look(again.first(ask) if again else ask, query, weights)
         weight = FILTERED if ask.keep else 1
         read = await self.views.read(user_id, look, weight=weight) if ask.k else None
         hits = read.hits if read else ()
+        passages = read.passages if read else ()
         if read and read.lacking.passages:
             if query is not None:
                 degraded += ("not_all_embedded",)
@@ -99,12 +114,17 @@ class Retriever:
                 self._on_lacking(user_id, read.lacking)
         degraded += read.unknown if read else ()
 
+        if again and read:
+            looked = await again(ask, hits, passages, share=weights.rerank)
+            hits, passages = looked.hits, looked.beside
+            degraded += (looked.why,) if looked.why else ()
+
         head = await self._profile(user_id, ask)
 
         def render(max_tokens: int | None) -> Block:
             cap = self._config.context_tokens if max_tokens is None else max_tokens
             zone = self._config.zone
-            lines = lines_of(hits, read.passages if read else (), zone)
+            lines = lines_of(hits, passages, zone)
             ordered, style = styled(
                 lines, hits, query=ask.query, terms=ask.terms, weights=weights
             )

@@ -98,6 +98,19 @@ class Bert:
 
     def encode(self, texts: Sequence[Sequence[int]]) -> Array:
         """Token ids of texts, shortest first -> (n, dim) unit rows, mean-pooled."""
+        return _unit(_means(*self._states(texts)))
+
+    def tokens(self, texts: Sequence[Sequence[int]]) -> list[Array]:
+        """Token ids of texts, shortest first -> for each (tokens, dim) unit rows."""
+        x, runs = self._states(texts)
+        rows = _unit(x.copy())
+        ends = np.cumsum([length for _, n, length in runs for _ in range(n)])
+        return np.split(rows, ends[:-1])
+
+    def _states(
+        self, texts: Sequence[Sequence[int]]
+    ) -> tuple[Array, list[tuple[int, int, int]]]:
+        """(tokens, dim) of all texts' tokens, good until the next call, and their runs."""
         lengths = [len(ids) for ids in texts]
         total = sum(lengths)
         x, y = self._x[:total], self._y[:total]
@@ -109,7 +122,7 @@ class Bert:
         _layer_norm(x, y, self.norm, self.eps)
         for layer in self.layers:
             self._block(layer, x, y, runs)
-        return _unit(_means(x, runs))
+        return x, runs
 
     def _block(
         self, layer: Layer, x: Array, y: Array, runs: list[tuple[int, int, int]]

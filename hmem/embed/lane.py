@@ -1,35 +1,39 @@
-"""One thread that runs small batches off the event loop; queries go before passages."""
+"""One thread that runs small batches off the event loop: queries first, then hits that are
+read again while somebody waits for them, then passages."""
 
 import asyncio
 import contextlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hmem.errors import ClosedError, EmbedderError, ForkedError, HmemError
 
-Purpose = Literal["passage", "query"]
+Purpose = Literal["query", "hit", "passage"]
 Rows = NDArray[np.float32]
 Tokenize = Callable[[str], list[int]]
+Forward = Callable[[Sequence[Sequence[int]]], Iterable[Any]]
+"""Token ids of texts, shortest first -> one result for each."""
 _POLL = 0.005
 
 
 class _Call:
-    """One `embed` call: the texts still to do, the rows done, and who waits for them."""
+    """One call: the texts still to do, the results so far, and who waits for them."""
 
-    def __init__(self, texts: Sequence[str], dim: int) -> None:
+    def __init__(self, texts: Sequence[str], rows: Any, forward: Forward) -> None:
         self.texts = texts
-        self.rows: Rows = np.empty((len(texts), dim), dtype=np.float32)
+        self.rows = rows
+        self.forward = forward
         self.taken = 0
         self.left = len(texts)
         self.over = False
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Rows] = self.loop.create_future()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
         self._next: list[int] | None = None
 
     def peek(self, tokenize: Tokenize) -> list[int]:
@@ -44,8 +48,8 @@ class _Call:
         self.taken += 1
         return self.taken - 1
 
-    def put(self, position: int, row: Rows) -> None:
-        """Store a row; the last one ends the call."""
+    def put(self, position: int, row: Any) -> None:
+        """Store a result; the last one ends the call."""
         self.rows[position] = row
         self.left -= 1
         if self.left == 0:
@@ -73,13 +77,14 @@ class Lane:
 
     Work is cut into batches of at most `budget` tokens (one text at least). Between two
     batches waiting queries are taken first, so a query waits behind one batch at most.
-    Texts of several calls share a batch, and passage calls take turns.
+    Texts of several calls share a batch, where they are for the same forward pass, and
+    calls of one purpose take turns.
     """
 
     def __init__(
         self,
         *,
-        forward: Callable[[Sequence[Sequence[int]]], Rows],
+        forward: Forward,
         tokenize: Tokenize,
         dim: int,
         budget: int,
@@ -90,8 +95,11 @@ class Lane:
         self._budget = budget
         self._wake = threading.Condition()
         # Loops append; only the thread takes away.
-        self._queries: deque[_Call] = deque()
-        self._passages: deque[_Call] = deque()
+        self._calls: dict[Purpose, deque[_Call]] = {
+            "query": deque(),
+            "hit": deque(),
+            "passage": deque(),
+        }
         self._thread: threading.Thread | None = None
         self._closed = False
         self._pid = os.getpid()
@@ -101,13 +109,25 @@ class Lane:
 
         Raises EmbedderError, ClosedError, ForkedError.
         """
+        rows = np.empty((len(texts), self._dim), dtype=np.float32)
+        done: Rows = await self._wait_for(_Call(texts, rows, self._forward), purpose)
+        return done
+
+    async def run_each(
+        self, texts: Sequence[str], purpose: Purpose, forward: Forward
+    ) -> list[Any]:
+        """What another forward pass makes of each text, in their order. See `run`."""
+        call = _Call(texts, [None] * len(texts), forward)
+        done: list[Any] = await self._wait_for(call, purpose)
+        return done
+
+    async def _wait_for(self, call: _Call, purpose: Purpose) -> Any:
         if os.getpid() != self._pid:
             raise ForkedError("the embedder was opened before the fork; open it anew")
-        call = _Call(texts, self._dim)
         with self._wake:
             if self._closed:
                 raise ClosedError("the embedder is closed")
-            (self._queries if purpose == "query" else self._passages).append(call)
+            self._calls[purpose].append(call)
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._work, name="hmem-embed", daemon=True
@@ -138,16 +158,18 @@ class Lane:
 
     def _work(self) -> None:
         while self._wait():
-            batch = self._take(self._queries) or self._take(self._passages)
-            if batch:
-                self._run(batch)
-        for call in (*self._queries, *self._passages):
-            call.settle(ClosedError("the embedder was closed"))
+            for calls in self._calls.values():
+                if batch := self._take(calls):
+                    self._run(batch)
+                    break
+        for calls in self._calls.values():
+            for call in calls:
+                call.settle(ClosedError("the embedder was closed"))
 
     def _wait(self) -> bool:
         """Sleep until there is work. False: closed."""
         with self._wake:
-            while not (self._closed or self._queries or self._passages):
+            while not (self._closed or any(self._calls.values())):
                 self._wake.wait()
             return not self._closed
 
@@ -157,6 +179,8 @@ class Lane:
         used = 0
         while calls:
             call = calls[0]
+            if batch and call.forward is not batch[0].call.forward:
+                break
             if call.over or call.taken == len(call.texts):
                 calls.popleft()
                 continue
@@ -175,7 +199,7 @@ class Lane:
     def _run(self, batch: list[_Piece]) -> None:
         batch.sort(key=lambda piece: len(piece.ids))
         try:
-            rows = self._forward([piece.ids for piece in batch])
+            rows = batch[0].call.forward([piece.ids for piece in batch])
         except Exception as e:  # noqa: BLE001 - must reach the waiters, not end the thread
             for piece in batch:
                 piece.call.settle(_failure(e))
@@ -196,9 +220,7 @@ def _failure(error: Exception) -> HmemError:
     return known
 
 
-def _resolve(
-    future: "asyncio.Future[Rows]", rows: Rows, error: HmemError | None
-) -> None:
+def _resolve(future: "asyncio.Future[Any]", rows: Any, error: HmemError | None) -> None:
     if future.done():
         return
     if error is None:

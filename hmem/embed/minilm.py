@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from hmem.config import Config
 from hmem.embed.bert import Bert
 from hmem.embed.checks import checked_texts
-from hmem.embed.lane import Lane
+from hmem.embed.lane import Forward, Lane, Purpose
 from hmem.embed.weights import (
     HOW_TO_GET_IT,
     MINILM,
@@ -34,6 +34,8 @@ from hmem.embed.weights import (
 from hmem.errors import ConfigError, EmbedderError, MissingModelError
 
 __all__ = ["MiniLM", "find_weights"]
+
+T = TypeVar("T")
 
 WINDOW = 256
 _BATCH_TOKENS = 256  # about 70 ms on one core: what a query may have to wait for
@@ -54,8 +56,9 @@ class MiniLM:
     def __init__(self, bert: Bert, tokenizer: Tokenizer, *, threads: int = 1) -> None:
         self.dim: int | None = bert.dim
         self._tokenizer = tokenizer
+        self._passes = _Passes(bert, threads)
         self._lane = Lane(
-            forward=_capped(bert, threads),
+            forward=self._passes.encode,
             tokenize=_truncating(tokenizer),
             dim=bert.dim,
             budget=_BATCH_TOKENS,
@@ -100,6 +103,29 @@ class MiniLM:
             await asyncio.sleep(0)
             return np.empty((0, self.dim or 0), dtype=np.float32)
         return await self._lane.run(checked, purpose)
+
+    async def read(
+        self,
+        texts: Sequence[str],
+        make: Callable[[Sequence[int], NDArray[np.float32]], T],
+        *,
+        purpose: Purpose = "passage",
+    ) -> list[T]:
+        """What `make(ids, vectors)` gives for each text, in order: `ids` are its first 256
+        tokens, [CLS] and [SEP] among them, `vectors` (tokens, 384) their unit rows.
+
+        `make` is called in the model's thread. Raises what `embed` raises.
+        """
+        checked = checked_texts(texts)
+        if not checked:
+            await asyncio.sleep(0)
+            return []
+        each = self._passes.each(make)
+        return await self._lane.run_each(checked, purpose, each)
+
+    def words(self, ids: Sequence[int]) -> list[str]:
+        """The tokens that ids stand for."""
+        return [self._tokenizer.id_to_token(i) or "" for i in ids]
 
     def count(self, text: str) -> int:
         """Tokens of the whole text, [CLS] and [SEP] included. Exact."""
@@ -172,18 +198,39 @@ def _truncating(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
     return ids_of
 
 
-def _capped(bert: Bert, threads: int) -> Callable[[Sequence[Sequence[int]]], Any]:
-    """The forward pass with the BLAS capped while it runs."""
-    controller = ThreadpoolController()
+class _Passes:
+    """The forward passes, with the BLAS capped while they run."""
 
-    def forward(texts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        with _cap(controller, threads):
-            rows = bert.encode(texts)
-        if not np.isfinite(rows).all():
-            raise EmbedderError("the local model gave NaN", retryable=False)
+    def __init__(self, bert: Bert, threads: int) -> None:
+        self._bert = bert
+        self._threads = threads
+        self._controller = ThreadpoolController()
+
+    def encode(self, texts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """A unit row for each text."""
+        with _cap(self._controller, self._threads):
+            rows = self._bert.encode(texts)
+        _check(rows)
         return rows
 
-    return forward
+    def each(
+        self, make: Callable[[Sequence[int], NDArray[np.float32]], Any]
+    ) -> Forward:
+        """A pass that hands each text's tokens to `make`."""
+
+        def forward(texts: Sequence[Sequence[int]]) -> list[Any]:
+            with _cap(self._controller, self._threads):
+                found = self._bert.tokens(texts)
+                for rows in found:
+                    _check(rows)
+                return [make(*one) for one in zip(texts, found, strict=True)]
+
+        return forward
+
+
+def _check(rows: NDArray[np.float32]) -> None:
+    if not np.isfinite(rows).all():
+        raise EmbedderError("the local model gave NaN", retryable=False)
 
 
 class _Cap:

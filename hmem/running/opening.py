@@ -10,7 +10,7 @@ import anyio
 from hmem.config import Config
 from hmem.errors import ClosedError
 from hmem.inputs.deadline import read_timeout
-from hmem.protocols import LLM, Clock, Embedder, Store
+from hmem.protocols import LLM, Clock, Embedder, Reranker, Store
 from hmem.running.lifecycle import Life, running_loop
 from hmem.running.rooms import Rooms
 from hmem.running.turnstile import Turnstile
@@ -29,12 +29,14 @@ class Opening:
         store: Store | None,
         embedder: Embedder | None,
         llm: LLM | None,
+        reranker: Reranker | None,
         clock: Clock,
     ) -> None:
         self.config = config
         self._store = store
         self._embedder = embedder
         self._llm = llm
+        self._reranker = reranker
         self._clock = clock
         self._life = Life()
         self._turnstile = Turnstile()
@@ -44,7 +46,7 @@ class Opening:
         self._closing: asyncio.Task[None] | None = None
 
     async def open(self) -> Self:
-        """Open or create the store, load the embedder, start the worker. Idempotent.
+        """Open or create the store, load the models, start the worker. Idempotent.
 
         Raises what stands in the way: ConfigErrors (EmbeddingSpaceError when the store's
         vectors are another model's), StoreErrors, WrongLoopError without asyncio.
@@ -58,6 +60,7 @@ class Opening:
                     store=self._store,
                     embedder=self._embedder,
                     llm=self._llm,
+                    reranker=self._reranker,
                     life=self._life,
                     clock=self._clock,
                 )

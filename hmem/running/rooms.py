@@ -16,7 +16,7 @@ from hmem.events import Events
 from hmem.extract import Talk
 from hmem.ingest import UNSAVED, Call, Intake
 from hmem.parts import Parts
-from hmem.protocols import LLM, Accepted, Clock, Embedder, Space, Store
+from hmem.protocols import LLM, Accepted, Clock, Embedder, Reranker, Space, Store
 from hmem.queries import RememberedQueries
 from hmem.receipts import FINAL, Bell, Receipt
 from hmem.reconcile import Decision
@@ -55,6 +55,7 @@ class Rooms:
             config=config,
             store=parts.store,
             embedder=self._queries,
+            reranker=parts.reranker,
             on_lacking=self._lacks,
         )
         self.retriever.use_space(parts.space)
@@ -77,11 +78,19 @@ class Rooms:
         store: Store | None,
         embedder: Embedder | None,
         llm: LLM | None,
+        reranker: Reranker | None,
         life: Life,
         clock: Clock,
     ) -> "Rooms":
         """Open the parts and start the worker."""
-        parts = await Parts.open(config, store=store, embedder=embedder, llm=llm)
+        parts = await Parts.open(
+            config,
+            store=store,
+            embedder=embedder,
+            llm=llm,
+            reranker=reranker,
+            reads=True,
+        )
         return cls(config, parts, life, clock)
 
     async def aclose(self, timeout: float | None) -> None:

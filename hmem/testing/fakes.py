@@ -126,6 +126,37 @@ class FailingEmbedder(HashEmbedder):
         return await super().embed(texts, purpose=purpose)
 
 
+class WordReranker:
+    """A score is the share of the query's words that stand in the text. Deterministic, and
+    not semantic: for tests alone. `calls` holds the query and the texts of every call."""
+
+    def __init__(self, *, model: str = "test-words") -> None:
+        self.model = model
+        self.calls: list[tuple[str, tuple[str, ...]]] = []
+        self.closed = False
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n,) scores, in order. Raises ClosedError, InputTypeError."""
+        if self.closed:
+            raise ClosedError("the reranker is closed")
+        if isinstance(texts, str):
+            raise InputTypeError("texts must be a list of strings, not one string")
+        self.calls.append((query, tuple(texts)))
+        await asyncio.sleep(0)  # a real one would wait, too
+        return np.array([self.score(query, text) for text in texts], dtype=np.float32)
+
+    @staticmethod
+    def score(query: str, text: str) -> float:
+        """In [0, 1]; 0 for a query without a word."""
+        wanted = set(_WORD.findall(query.casefold()))
+        held = set(_WORD.findall(text.casefold()))
+        return len(wanted & held) / max(1, len(wanted))
+
+    async def aclose(self) -> None:
+        """Refuse further calls."""
+        self.closed = True
+
+
 class FrozenClock:
     """A clock that stands still until it is moved."""
 
