@@ -123,3 +123,70 @@ async def test_what_a_fact_replaced_is_what_was_known_of_it(late: Late) -> None:
     (hit,) = found.hits
     assert [old.text for old in hit.replaced] == ["lives in A"]
     assert "lives in B" not in found.block().text
+
+
+async def test_what_was_replaced_is_dated_as_it_was_known(late: Late) -> None:
+    mem, before = late
+    (then,) = (await mem.search("lives", user_id="maya", known_at=before)).hits
+    (now,) = (await mem.search("lives", user_id="maya")).hits
+    ends = [(old.text, old.valid_to and old.valid_to.month) for old in then.replaced]
+    assert ends == [("lives in A", 5)]
+    ends = [(old.text, old.valid_to and old.valid_to.month) for old in now.replaced]
+    assert ends == [("lives in B", 5), ("lives in A", 3)]
+    assert then.replaced[0].superseded_by == then.id
+    assert then.replaced[0].closed_recorded_at == datetime(2026, 6, 1, 2, tzinfo=UTC)
+    block = await mem.context("lives", user_id="maya", known_at=before)
+    assert "before: lives in A, 2026-01-01 to 2026-05-01" in block.text
+
+
+async def test_the_timeline_tells_ends_as_they_were_known(late: Late) -> None:
+    mem, before = late
+    told = [
+        [
+            (row.text, row.until and row.until.month, row.replaced_by)
+            for row in await mem.timeline(user_id="maya", known_at=known_at)
+        ]
+        for known_at in (before, None)
+    ]
+    texts = [[(text, until) for text, until, _ in rows] for rows in told]
+    assert texts == [
+        [("lives in A", 5), ("lives in C", None)],
+        [("lives in A", 3), ("lives in B", 5), ("lives in C", None)],
+    ]
+    by = [[other and other.text for _, _, other in rows] for rows in told]
+    assert by == [["lives in C", None], ["lives in B", "lives in C", None]]
+
+
+async def test_what_was_reinstated_had_been_closed_until_then(late: Late) -> None:
+    mem, _ = late
+    clock = mem._clock
+    assert isinstance(clock, FrozenClock)
+    (row,) = (await mem.get_all(user_id="maya", kind="memory")).rows
+    moments = []
+    for change in (mem.delete, mem.reinstate, mem.delete, mem.reinstate):
+        clock.advance(hours=1)
+        await change(row.id, user_id="maya")
+        moments.append(clock.now)
+    for _ in range(2):
+        counts = [await mem.count(user_id="maya", known_at=at) for at in moments]
+        assert counts == [0, 1, 0, 1]
+        mem._rooms.retriever.forget("maya")  # read whole once more
+    as_of = [
+        await mem.count(user_id="maya", known_at=at, as_of="2030") for at in moments
+    ]
+    assert as_of == [0, 1, 0, 1]
+
+
+async def test_what_was_erased_was_never_known(late: Late) -> None:
+    mem, before = late
+    (old,) = (await mem.search("lives", user_id="maya", as_of="2026-02-01")).hits
+    await mem.erase(old.id, user_id="maya")
+    for known_at in (before, None):
+        for as_of in ("2026-02-01", "2026-04-01", None):
+            found = await mem.search(
+                "lives", user_id="maya", as_of=as_of, known_at=known_at
+            )
+            assert all("in A" not in hit.text for hit in found)
+            assert all(not m.text.endswith("A") for h in found for m in h.replaced)
+    rows = await mem.timeline(user_id="maya", known_at=before)
+    assert [row.text for row in rows] == ["lives in C"]

@@ -17,11 +17,13 @@ from hmem.errors import DamagedStoreError
 from hmem.protocols import JobEnd, Note, Profile, PutProfile
 from hmem.stores import schema
 from hmem.stores.embedded import EmbeddedStore
+from hmem.stores.journal import REINSTATED
 from hmem.testing.store.making import (
     DONE,
     accept,
     add,
     cite,
+    close,
     day,
     plan,
     quiet,
@@ -151,6 +153,44 @@ async def test_what_was_written_then_is_read_as_it_was_meant(folder: Path) -> No
     dead = await store.job("ben", (await _job_ids(store, "ben"))[0])
     assert dead is not None
     assert (dead.status, dead.reason, dead.usage.llm_calls) == ("dead", "no", 2)
+    await store.aclose()
+
+
+async def test_a_late_arrival_of_then_is_undone_now(folder: Path) -> None:
+    store = opened(folder)
+    await store.open()
+    view = await kept(store, "ana")
+    rows = view.by_text()
+    london, paris = rows["Lives in London"], rows["Lives in Paris"]
+    assert set(view.former) == {london.seq}
+    stood = [view.known(london.id, day(n))[0] for n in (12, 13)]
+    assert stood == [rows["Lives in Ghent"].valid_from, paris.valid_from]
+    await store.aclose()
+
+
+async def test_a_reinstatement_of_then_is_read_as_if_it_had_never_been_closed(
+    folder: Path,
+) -> None:
+    store = opened(folder)
+    await store.open()
+    rome = (await kept(store, "ana")).by_text()["Lives in Rome"]
+    ops = [close(rome.id, at=29), reinstate(rome.id)] * 2
+    for n, op in enumerate(ops):
+        await store.apply("ana", plan(op, at=30 + n))
+    known = (await kept(store, "ana")).known
+    ends = [known(rome.id, day(30 + n))[0] for n in range(4)]
+    assert ends == [day(29), None, day(29), None]
+    await store.aclose()
+    with closing(sqlite3.connect(folder / "shard-00.db")) as db:
+        # what an hmem wrote that did not note where a fact had ended
+        sql = "UPDATE history SET old = NULL WHERE event = ? AND at = ?"
+        assert db.execute(sql, (REINSTATED, day(31))).rowcount == 1
+        db.commit()
+    store = opened(folder)
+    await store.open()
+    known = (await kept(store, "ana")).known
+    ends = [known(rome.id, day(30 + n))[0] for n in range(4)]
+    assert ends == [None, None, day(29), None]
     await store.aclose()
 
 
