@@ -11,7 +11,7 @@ import pytest
 
 from hmem import AsyncMemory, Config, ConfigError, MissingExtraError, asking, parts
 from hmem.text.timewords import WORDS, may_speak_of_time
-from hmem.timeparse.atoms import FEAST_STARTS
+from hmem.timeparse.feasts import FEAST_STARTS
 from hmem.timeparse.words import LEXICON
 
 

@@ -260,7 +260,7 @@ def test_sentences_without_a_time_have_none() -> None:
         "2023-02-29",
         "30 February 2024",
         "week 53 of 2025",
-        "at 3pm",
+        "the shop closes at 3pm every day",
         "in the morning",
         "20230508",
         "v2023.1",

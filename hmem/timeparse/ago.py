@@ -1,15 +1,17 @@
 """Rules for what is so many units away from now: "3 days ago", "the past two weeks"."""
 
 from datetime import timedelta
+from itertools import islice
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import DAY, Stretch
-from hmem.timeparse.phrase import Now, Time, nth_last, once
-from hmem.timeparse.rules import Made, Rule, one, time_of
+from hmem.timeparse.phrase import Now, Time, last_turns, nth_last, nth_next, once
+from hmem.timeparse.rules import Made, Rule, one, only, time_of, unit_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import (
     MINUTES,
+    SIZES,
     amount_and_unit,
     away,
     precision_of,
@@ -76,6 +78,8 @@ def _less_than_ago(now: Now, tokens: list[Token]) -> Made:
 
 def _ahead(now: Now, tokens: list[Token]) -> Made:
     amount, unit = amount_and_unit(tokens)
+    if unit == "minute" and len(tokens) == 1:  # "in a minute"
+        return None
     made = _moved(now, amount, unit, 1)
     return (
         made.but(guard="ahead", sure=min(made.sure, 0.75))
@@ -92,9 +96,131 @@ def _from_now(now: Now, tokens: list[Token]) -> Made:
 def _ago_today(now: Now, tokens: list[Token]) -> Made:
     """ "A year ago today": that very day."""
     amount, unit = amount_and_unit(tokens)
-    if unit in MINUTES or tokens[-1].value != 0:
+    if unit in MINUTES or amount.low != amount.high:
         return None
-    return once(cal.days(shift(now.today, unit, -amount.size)), "day", "relative", 0.9)
+    day = shift(now.shifted(tokens[-1].value), unit, -amount.size)
+    return once(cal.days(day), "day", "relative", 0.9)
+
+
+def _to_the_day(now: Now, tokens: list[Token]) -> Made:
+    """ "Exactly a year ago", "a year ago to the day"."""
+    amount, unit = amount_and_unit(tokens)
+    if unit in MINUTES or amount.low != amount.high:
+        return None
+    return once(cal.days(shift(now.today, unit, -amount.size)), "day", "relative", 0.85)
+
+
+def _about_ago(now: Now, tokens: list[Token]) -> Made:
+    """ "About a week ago"."""
+    made = _ago(now, tokens)
+    return made.doubted(0.85) if isinstance(made, Time) else None
+
+
+def _sum_ago(now: Now, tokens: list[Token]) -> Made:
+    """ "A year and three months ago", "2 weeks 3 days ago"."""
+    units = [t.value.name for t in only(tokens, "UNIT", "UYEAR")]
+    numbers = [t.value for t in only(tokens, "NUM", "NUMW")]
+    numbers = [exactly(1)] * (2 - len(numbers)) + numbers
+    if any(n.low != n.high for n in numbers) or SIZES.index(units[0]) <= SIZES.index(
+        units[1]
+    ):
+        return None
+    if units[0] in MINUTES:
+        whole = sum(n.size * MINUTES[u] for n, u in zip(numbers, units, strict=True))
+        return _exact(now, -whole, 1, "minute", 0.85)
+    day = shift(now.today, units[0], -numbers[0].size)
+    return away(day, numbers[1], units[1], -1)
+
+
+def _ago_this(now: Now, tokens: list[Token]) -> Made:
+    """ "A year ago this month"."""
+    amount, unit = amount_and_unit(tokens)
+    size = only(tokens, "UNIT", "UYEAR")[-1].value.name
+    if unit in MINUTES or amount.low != amount.high:
+        return None
+    return once(span(size, shift(now.today, unit, -amount.size)), size, "relative", 0.8)
+
+
+def _this_time(now: Now, tokens: list[Token]) -> Made:
+    """ "This time last year": readers differ, so the month of it, and not sure."""
+    token = tokens[-1]
+    if token.code == "DAY":
+        return once(cal.days(now.shifted(token.value)), "day", "relative", 0.75)
+    return _like_now(now, exactly(1), unit_of(tokens).name, -1)
+
+
+def _this_time_next(now: Now, tokens: list[Token]) -> Made:
+    return _like_now(now, exactly(1), unit_of(tokens).name, 1)
+
+
+def _this_time_ago(now: Now, tokens: list[Token]) -> Made:
+    amount, unit = amount_and_unit(tokens)
+    return _like_now(now, amount, unit, -1)
+
+
+def _like_now(now: Now, amount: Amount, unit: str, sign: int) -> Made:
+    size = {"year": "month", "month": "week", "week": "day"}.get(unit)
+    if size is None or amount.low != amount.high:
+        return None
+    day = shift(now.today, unit, sign * amount.size)
+    return once(span(size, day), size, "relative", 0.75 if size == "day" else 0.65)
+
+
+def _weeks_on(now: Now, tokens: list[Token]) -> Made:
+    """ "Friday week", "a week tomorrow", "two weeks on Friday": so many weeks after it;
+    "a week yesterday" is before."""
+    amount, unit = amount_and_unit(tokens)
+    named = one(tokens, "WDAY", "DAY")
+    assert named is not None
+    if unit not in ("week", "fortnight") or amount.low != amount.high:
+        return Token(named.code, 0, 0, named.value, named.time)  # "two hours yesterday"
+    weeks = amount.size * (2 if unit == "fortnight" else 1)
+    if named.code == "DAY" and named.value < 0:
+        day = shift(now.shifted(named.value), "week", -weeks)
+        return once(cal.days(day), "day", "relative", 0.75)
+    if named.code == "DAY":
+        base = now.shifted(named.value)
+    else:
+        base = cal.day_of(nth_next(time_of(named), now, 1).start)
+    time = once(cal.days(shift(base, "week", weeks)), "day", "relative", 0.75)
+    return time.but(guard="ahead") if named.value != 1 else time
+
+
+def _week_last(now: Now, tokens: list[Token]) -> Made:
+    """ "A week last Tuesday": the one before last."""
+    amount, unit = amount_and_unit(tokens)
+    weekday = one(tokens, "WDAY")
+    if unit != "week" or weekday is None or amount.low != amount.high:
+        return None
+    return nth_last(time_of(weekday), now, 1 + int(amount.size), 0.75)
+
+
+def _plural_ahead(now: Now, tokens: list[Token]) -> Made:
+    """ "Two Fridays from now"."""
+    amount, time = tokens[0].value, time_of(tokens[1])
+    if amount.low != amount.high:
+        return None
+    return once(nth_next(time, now, int(amount.size)), time.precision, "relative", 0.75)
+
+
+def _last_few_named(now: Now, tokens: list[Token]) -> Made:
+    """ "The last two summers"."""
+    amount, time = tokens[0].value, time_of(tokens[1])
+    found = [s for _, s in islice(last_turns(time, now), int(amount.high))]
+    if not found:
+        return None
+    stretch = Stretch(found[-1].start, found[0].end)
+    return Token("FIX", 0, 0, None, once(stretch, time.precision, "relative", 0.75))
+
+
+def _within_ahead(now: Now, tokens: list[Token]) -> Made:
+    """ "Within two weeks": from now on."""
+    amount, unit = amount_and_unit(tokens)
+    if unit in MINUTES or unit == "weekend":
+        return None
+    last = shift(now.today, unit, amount.high)
+    stretch = Stretch(now.midnight, cal.wall(last) + DAY)
+    return once(stretch, precision_of(unit), "relative", 0.6).but(guard="ahead")
 
 
 def _weeks_ago_on(now: Now, tokens: list[Token]) -> Made:
@@ -177,12 +303,20 @@ def _coming(now: Now, tokens: list[Token]) -> Made:
 _MANY = "(NUMBER|a) UNIT"
 _NOT_OF = "(?!of|in the? (TIME|YEAR|last|this|next))"
 AGO: tuple[Rule, ...] = (
+    (f"exact {_MANY} ago", _to_the_day),
+    (f"{_MANY} ago to the UNIT", _to_the_day),
+    (f"(this|same) time {_MANY} ago", _this_time_ago),
+    ("(this|same) time (last UNIT|DAY)", _this_time),
+    ("(this|same) time next UNIT", _this_time_next),
     ("(NUMBER|a) UNIT and a half ago", _and_half_ago),
+    (f"{_MANY} (and|comma)? {_MANY} ago", _sum_ago),
     ("half a UNIT ago", _half_ago),
     (f"(more than|over) {_MANY} ago", _more_than_ago),
     (f"(less than|under) {_MANY} ago", _less_than_ago),
     ("a UNIT or NUMBER ago", _one_or_ago),
+    (f"(around|about) {_MANY} ago (?!DAY|on|WDAY)", _about_ago),
     (f"{_MANY} ago DAY", _ago_today),
+    (f"{_MANY} ago this UNIT", _ago_this),
     (f"{_MANY} ago (on the?)? WDAY", _weeks_ago_on),
     (f"WDAY {_MANY} ago", _weeks_ago_on),
     (f"YEARLY comma? {_MANY} ago", _years_ago_in),
@@ -190,7 +324,16 @@ AGO: tuple[Rule, ...] = (
     (f"{_MANY} ago", _weekends_ago),
     ("NUMBER (PLURAL|PART) ago", _named_ago),
     (f"{_MANY} from now", _from_now),
+    ("NUMBER PLURAL from now", _plural_ahead),
+    (f"within {_MANY} (?!of|after|before|ago|from)", _within_ahead),
     (f"in {_MANY} time?", _ahead),
+    ("(the)? (last|past|previous) NUMBER (PLWDAY|PLSEASON|PLHOLI)", _last_few_named),
+    (
+        "(on|next|this|coming)? (WDAY|DAY) UNIT (?!NUM|of|before|after|ago|BIG)",
+        _weeks_on,
+    ),
+    (f"{_MANY} (on|this|next)? (WDAY|DAY)", _weeks_on),
+    (f"{_MANY} last WDAY", _week_last),
     (f"(IN|over|for)? the? (last|past|previous) NUMBER UNIT {_NOT_OF}", _trailing),
     ("(IN|over)? the? (next|coming) NUMBER UNIT", _coming),
     (f"(IN|over|for) the last UNIT {_NOT_OF}", _trailing_one),

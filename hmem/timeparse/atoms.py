@@ -1,7 +1,6 @@
-"""What single words and figures mean: months, weekdays, seasons, feasts, written dates."""
+"""What single words and figures mean: months, weekdays, seasons, written dates."""
 
 import re
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
@@ -9,7 +8,7 @@ from zoneinfo import ZoneInfo
 from hmem.timeparse import almanac as cal
 from hmem.timeparse.almanac import DAY, Stretch
 from hmem.timeparse.phrase import Now, Time, once
-from hmem.timeparse.words import PARTS, listed
+from hmem.timeparse.words import PARTS, Clock
 
 
 @cache
@@ -83,92 +82,6 @@ WEEKEND = Time(
     "week",
 )
 
-_Feast = Callable[[int], date]
-
-
-def _on(number: int, day: int) -> _Feast:
-    return lambda year: date(year, number, day)
-
-
-def _nth(number: int, day: int, nth: int, plus: int = 0) -> _Feast:
-    return lambda year: cal.nth_weekday(year, number, day, nth) + timedelta(days=plus)
-
-
-def _easter(plus: int) -> _Feast:
-    return lambda year: cal.easter(year) + timedelta(days=plus)
-
-
-_FEASTS: tuple[tuple[str, _Feast, float], ...] = (
-    ("christmas eve", _on(12, 24), 0.9),
-    ("christmas(?: day)?|xmas", _on(12, 25), 0.9),
-    ("boxing day", _on(12, 26), 0.9),
-    ("new year'?s eve", _on(12, 31), 0.9),
-    ("new year'?s day", _on(1, 1), 0.9),
-    ("new year(?:'?s)?", _on(1, 1), 0.7),
-    ("valentine'?s? day|valentine's", _on(2, 14), 0.9),
-    ("(?:saint |st\\.? )patrick'?s day", _on(3, 17), 0.9),
-    ("april fools?'?s?(?: day)?", _on(4, 1), 0.9),
-    ("may day", _on(5, 1), 0.8),
-    ("mother'?s day", _nth(5, 6, 2), 0.6),
-    ("father'?s day", _nth(6, 6, 3), 0.6),
-    ("memorial day", _nth(5, 0, -1), 0.8),
-    ("juneteenth", _on(6, 19), 0.9),
-    ("independence day", _on(7, 4), 0.6),
-    ("labor day", _nth(9, 0, 1), 0.85),
-    ("hallowe'?en", _on(10, 31), 0.9),
-    ("thanksgiving(?: day)?", _nth(11, 3, 4), 0.85),
-    ("black friday", _nth(11, 3, 4, 1), 0.9),
-    ("cyber monday", _nth(11, 3, 4, 4), 0.9),
-    ("ash wednesday", _easter(-46), 0.9),
-    ("palm sunday", _easter(-7), 0.9),
-    ("good friday", _easter(-2), 0.9),
-    ("easter monday", _easter(1), 0.9),
-    ("easter(?: sunday)?", _easter(0), 0.9),
-    ("pentecost|whit sunday", _easter(49), 0.9),
-)
-_FEAST = re.compile(
-    f"(?:{'|'.join(f'({words})' for words, _, _ in _FEASTS)})(?!\\w)", re.IGNORECASE
-)
-FEAST_STARTS = frozenset(
-    listed(
-        """
-    christmas xmas boxing new valentine saint st april may mother father
-    memorial juneteenth independence labor halloween hallowe thanksgiving
-    black cyber ash palm good easter pentecost whit
-    """
-    )
-)
-"""First words of feasts, without what follows an apostrophe."""
-
-
-@cache
-def _feast(index: int) -> Time:
-    _, day, sure = _FEASTS[index]
-    return Time(
-        lambda n: cal.days(day(n)), "day", "recurring", sure, "year", guard="noun"
-    )
-
-
-def feast(text: str, start: int) -> tuple[int, Time] | None:
-    """The feast that is named at a place in a text: where its name ends, and when it is.
-
-    Those of the western and the US calendar; "Thanksgiving" is that of the United States.
-    """
-    found = _FEAST.match(text, start)
-    if found is None or found.lastindex is None:
-        return None
-    name = found[0]
-    if name.lower() in ("new year", "new year's") and not name[4].isupper():
-        return None
-    return found.end(), _feast(found.lastindex - 1)
-
-
-def named(name: str) -> Time:
-    """A feast by its name."""
-    found = feast(name, 0)
-    assert found is not None
-    return found[1]
-
 
 def written_date(text: str, now: Now) -> Time:
     """A date in figures. Raises ValueError when there is no such day.
@@ -177,6 +90,8 @@ def written_date(text: str, now: Now) -> Time:
     zone (the month in the United States and where no place is given), and then doubted.
     """
     parts = [int(part) for part in re.split(r"[-/.]", text)]
+    if len(parts) == 3 and max(parts) < 100:
+        parts[2] = short_year(parts[2], now)
     if len(parts) == 2:
         year, number = parts if parts[0] > 31 else reversed(parts)
         if not 1 <= number <= 12:
@@ -192,6 +107,12 @@ def written_date(text: str, now: Now) -> Time:
     if month_first(now.zone):
         first, second = second, first
     return once(cal.days(date(year, second, first)), "day", "absolute", 0.5)
+
+
+def short_year(two: int, now: Now) -> int:
+    """The year of two figures: no more than ten years ahead."""
+    year = now.today.year - now.today.year % 100 + two
+    return year - 100 if year > now.today.year + 10 else year
 
 
 def month_first(zone: ZoneInfo) -> bool:
@@ -213,8 +134,8 @@ def stamp(text: str, now: Now) -> Time:
     return time.but(exact=exact)
 
 
-def clock(text: str) -> tuple[int, int] | None:
-    """A time of day: its first minute and how many it spans (60 for a full hour)."""
+def clock(text: str) -> Clock | None:
+    """A time of day in figures. "9:15" may be either half of the day, "09:15" is not."""
     found = re.match(r"([0-9]{1,2})(?:[:.]([0-9]{2}))?(?::[0-9]{2})?\s?([AaPp])?", text)
     if found is None:
         return None
@@ -223,15 +144,23 @@ def clock(text: str) -> tuple[int, int] | None:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + (12 if half in "Pp" else 0)
-    return hour * 60 + minute, 1 if found[2] else 60
+    either = "figures" if not half and len(found[1]) == 1 and hour else ""
+    return Clock(hour * 60 + minute, 1 if found[2] else 60, either)
 
 
-def at_clock(stretch: Stretch, minute: int, size: int) -> Stretch:
-    """A time of day within a day, or within a night that runs into the next."""
-    start = stretch.start - stretch.start % DAY + minute
+def at_clock(stretch: Stretch, time: Clock) -> Stretch:
+    """A time of day within a day or a part of it; a night runs into the next day.
+
+    Where it may be either half of the day ("half past six"), the one within the part.
+    """
+    start = stretch.start - stretch.start % DAY + time.minute
+    tries = [start, start + DAY]
+    if time.either:
+        tries = [start, start + DAY // 2, start + DAY]
+    start = next((t for t in tries if stretch.start <= t < stretch.end), start)
     if start < stretch.start:
         start += DAY
-    return Stretch(start, start + size)
+    return Stretch(start, start + time.size)
 
 
 def part_of(stretch: Stretch, part: str) -> Stretch:

@@ -8,6 +8,7 @@ from hmem.timeparse import atoms
 from hmem.timeparse.almanac import DAY, Stretch
 from hmem.timeparse.phrase import (
     Now,
+    Time,
     fixed,
     nth_next,
     once,
@@ -23,6 +24,7 @@ from hmem.timeparse.units import (
     shift,
     span,
 )
+from hmem.timeparse.words import exactly
 
 
 def _offset(sign: int) -> Callable[[Now, list[Token]], Made]:
@@ -83,6 +85,7 @@ def _day_beside(whole: Stretch, sign: int) -> Stretch:
 
 
 def _unit_beside(whole: Stretch, name: str, sign: int) -> Stretch:
+    whole = Stretch(whole.start - whole.start % DAY, whole.end + -whole.end % DAY)
     if name == "weekend" and sign < 0:  # the last that is over by then
         sunday = _weekday_beside(whole, 6, sign)
         return Stretch(sunday.start - DAY, sunday.end)
@@ -160,6 +163,69 @@ def _several(sign: int) -> Callable[[Now, list[Token]], Made]:
     return build
 
 
+def _shortly(sign: int) -> Callable[[Now, list[Token]], Made]:
+    """ "Just before Christmas": the week before, and not sure."""
+
+    def build(_: Now, tokens: list[Token]) -> Made:
+        outer = time_of(tokens[-1])
+        if outer.kind == "open" or outer.precision in ("hour", "minute", "part"):
+            return None
+        size = 7 if outer.precision in ("day", "weekend", "week") else 14
+
+        def change(whole: Stretch) -> Stretch:
+            if sign < 0:
+                return Stretch(whole.start - size * DAY, whole.start)
+            return Stretch(whole.end, whole.end + size * DAY)
+
+        made = outer.over(change, "day")
+        return made.but(guard="", sure=0.5, strict=False, kind="range")
+
+    return build
+
+
+def _some_beside(sign: int) -> Callable[[Now, list[Token]], Made]:
+    """ "The days before Christmas": some of them, and not sure."""
+
+    def build(now: Now, tokens: list[Token]) -> Made:
+        unit = tokens[0].value
+        if tokens[0].code == "PART" or not unit.plural or unit.name not in _SOME:
+            return _beside(sign)(now, tokens)
+        many = Token("NUMW", 0, 0, exactly(_SOME[unit.name]))
+        made = _several(sign)(now, [many, *tokens])
+        return made.but(sure=0.5) if isinstance(made, Time) else None
+
+    return build
+
+
+_SOME = {"day": 7, "week": 4, "month": 3}
+"""How many "the days before", "the weeks after" are."""
+
+
+def _first_after(now: Now, tokens: list[Token]) -> Made:
+    """ "The first weekend after Easter"."""
+    return _beside(1)(now, tokens[1:]) if tokens[0].value == 1 else None
+
+
+def _week_from(sign: int) -> Callable[[Now, list[Token]], Made]:
+    """ "The week commencing 8 May", "the week ending 14 May"."""
+
+    def build(_: Now, tokens: list[Token]) -> Made:
+        unit, outer = tokens[0].value, time_of(tokens[-1])
+        if unit.name not in ("week", "fortnight") or outer.precision != "day":
+            return None
+        more = (7 if unit.name == "week" else 14) * DAY
+
+        def change(day: Stretch) -> Stretch:
+            if sign > 0:
+                return Stretch(day.start, day.start + more)
+            return Stretch(day.end - more, day.end)
+
+        made = outer.over(change, "week")
+        return made.but(guard="", sure=min(outer.sure, 0.85), strict=False)
+
+    return build
+
+
 def _unit_around(_: Now, tokens: list[Token]) -> Made:
     """ "The week of 10 June": the calendar unit that its first day lies in."""
     unit, outer = tokens[0].value, time_of(tokens[-1])
@@ -176,6 +242,19 @@ def _around(_: Now, tokens: list[Token]) -> Made:
     return time_of(tokens[-1]).doubted(0.85)
 
 
+def _around_year(_: Now, tokens: list[Token]) -> Made:
+    year = tokens[-1].value
+    if not 1800 <= year <= 2200:
+        return None
+    time = once(cal.years(year), "year", "absolute", 0.65).but(guard="count")
+    return Token("OUT", 0, 0, None, time)
+
+
+def _around_month(_: Now, tokens: list[Token]) -> Made:
+    time = time_of(tokens[-1])
+    return Token("OUT", 0, 0, None, time.but(sure=time.sure * 0.8, guard="noun"))
+
+
 _MANY = "(NUMBER|a) UNIT"
 BESIDE: tuple[Rule, ...] = (
     ("(IN|over)? the NUMBER UNIT before the? TIMES", _several(-1)),
@@ -183,11 +262,18 @@ BESIDE: tuple[Rule, ...] = (
     (f"{_MANY} before the? TIMES", _offset(-1)),
     (f"{_MANY} after the? TIMES", _offset(1)),
     (f"{_MANY} from the? TIMES", _from),
-    ("the? (UNIT|PART) before the? TIMES", _beside(-1)),
-    ("the? (UNIT|PART) after the? TIMES", _beside(1)),
+    ("just before the? TIMES", _shortly(-1)),
+    ("just after the? TIMES", _shortly(1)),
+    ("(the last|(IN|over)? the)? (UNIT|PART) before the? TIMES", _some_beside(-1)),
+    ("((IN|over)? the next?)? (UNIT|PART) after the? TIMES", _some_beside(1)),
+    ("the? NTH UNIT after the? TIMES", _first_after),
     ("the? NTH WDAY after the? TIMES", _nth_weekday_after),
-    ("the? WDAY before the? TIMES", _weekday(-1)),
+    ("(the last|the)? WDAY before the? TIMES", _weekday(-1)),
     ("the? WDAY after the? TIMES", _weekday(1)),
+    ("the? UNIT (start|from) on? the? TIMES", _week_from(1)),
+    ("the? UNIT ending on? the? TIMES", _week_from(-1)),
     ("the? UNIT of the? TIMES", _unit_around),
+    ("around the? YEAR", _around_year),
+    ("around (ANYMONTH|SEASON)", _around_month),
     ("around (FIXED|MDAY|HOLI|YFL|MFL|WFL)", _around),
 )

@@ -8,11 +8,32 @@ from hmem.timeparse.almanac import DAY, Stretch
 from hmem.timeparse.phrase import Now, Time, in_turn, once
 from hmem.timeparse.rules import Made, Rule, Stage, dead, one, only, time_of
 from hmem.timeparse.tokens import Token
-from hmem.timeparse.words import Amount, exactly
+from hmem.timeparse.vague import VAGUE
+from hmem.timeparse.words import Amount, Unit, exactly
 
 
 def _sum(_: Now, tokens: list[Token]) -> Made:
     return Token("NUMW", 0, 0, exactly(sum(t.value.size for t in tokens)))
+
+
+def _nth_sum(_: Now, tokens: list[Token]) -> Made:
+    """ "Twenty-first"."""
+    return Token("ORDW", 0, 0, int(tokens[0].value.size) + tokens[1].value)
+
+
+def _part_of_hour(_: Now, tokens: list[Token]) -> Made:
+    """ "Quarter of an hour", "half an hour": a unit of its own."""
+    whole = tokens[-1].value
+    part = tokens[0].value.name if len(tokens) == 2 else "half"
+    if whole.name != "hour" or part not in ("quarter", "half"):
+        return None
+    return Token("UNIT", 0, 0, Unit(f"{part}-hour"))
+
+
+def _dozens(_: Now, tokens: list[Token]) -> Made:
+    """ "Half a dozen"."""
+    amount = tokens[0].value
+    return Token("NUMW", 0, 0, exactly(6)) if amount.size == 12 else None
 
 
 def _and_half(_: Now, tokens: list[Token]) -> Made:
@@ -42,9 +63,13 @@ def _taken_as(code: str) -> Rule:
 _MONTH, _WDAY, _SEASON = (_taken_as(c)[1] for c in ("MONTH", "WDAY", "SEASON"))
 
 WORDS = Stage(
+    VAGUE,
     (
+        ("TENS dash? ORDW", _nth_sum),
         ("TENS dash? NUMW", _sum),
         ("TENS", _sum),
+        ("UNIT of a UNIT (?=ago|before|from|later|earlier)", _part_of_hour),
+        ("half a FUZZY", _dozens),
         ("a? FUZZY of?", _fuzzy),
         ("NUMBER (or|to|dash) NUMBER (?=UNIT)|PAIR (?=UNIT)", _or),
         ("NUMBER and a half (?=UNIT)", _and_half),
@@ -56,15 +81,21 @@ WORDS = Stage(
         ("(?<=on|since|until|by|before|after) WEAKM (?=NUM)", _MONTH),
         ("WEAKM (?=ANYYEAR|ORD|NUM comma? ANYYEAR|PAIR)", _MONTH),
         ("(?<=on|last|next|this) WEAKW", _WDAY),
+        ("WEAKW (?=(to|dash|until) (WEAKW|WDAY))", _WDAY),
+        ("(?<=(WEAKW|WDAY) (to|dash|until)) WEAKW", _WDAY),
         ("WEAKW (?=(comma|at|the)? (CLOCK|NUM|ORD|ANYMONTH|PART|DATE))", _WDAY),
         ("(?<=IN|since|until|early|mid|late|last|this|next) WEAKS", _SEASON),
         ("(?<=(IN|over) the) WEAKS", _SEASON),
+        ("(?<=YEAR) WEAKS", _SEASON),
         ("WEAKS (?=of? ANYYEAR|of (last|this|next) UNIT)", _SEASON),
         # what comes again and again, or was named before, is no date
-        ("every (NUMBER|NTH)? (UNIT|WDAY|WEAKW|ANYMONTH|SEASON|PART|HOLI) PART?", dead),
+        (
+            "EVERY EVERY? (NUMBER|NTH)? (UNIT|WDAY|WEAKW|ANYMONTH|SEASON|PART|HOLI) PART?",
+            dead,
+        ),
         ("(a|NUMW) (WDAY|ANYMONTH) PART? (?!ago)", dead),
         ("WDAY PLPART", dead),
-    )
+    ),
 )
 
 
@@ -118,6 +149,39 @@ def _on(time: Time, weekday: int) -> Time:
         return stretch
 
     return time.but(turn=turn, sure=0.9)
+
+
+def _short_day(now: Now, tokens: list[Token]) -> Made:
+    """ "8th May 23"; what is no year is a count ("on 8 May 3 people came")."""
+    named, last = one(tokens, "MONTH", "PLAINM"), tokens[-1]
+    assert named is not None
+    size = last.value.size
+    if last.end - last.start != 2 or size < 10:
+        return None
+    year = Token("YEAR", 0, 0, atoms.short_year(int(size), now))
+    made = _day(now, [*tokens[:-1], year])
+    return made.doubted(0.75).but(guard="count") if isinstance(made, Time) else None
+
+
+def _short_with_year(now: Now, tokens: list[Token]) -> Made:
+    """ "The summer of 69"."""
+    last = tokens[-1]
+    if last.end - last.start != 2:
+        return None
+    year = Token("YEAR", 0, 0, atoms.short_year(int(last.value.size), now))
+    made = with_year(now, [tokens[0], year])
+    return made.doubted(0.85).but(guard="count") if isinstance(made, Time) else None
+
+
+def _weekday_date(_: Now, tokens: list[Token]) -> Made:
+    """ "Friday the 12th"."""
+    time = atoms.month_date(tokens[-1].value)
+    return time and _on(time, tokens[0].value).but(sure=0.75)
+
+
+def _around_time(_: Now, tokens: list[Token]) -> Made:
+    """ "Christmas time"."""
+    return time_of(tokens[0]).but(sure=0.6, guard="")
 
 
 def _days(_: Now, tokens: list[Token]) -> Made:
@@ -237,18 +301,30 @@ DATES = Stage(
         ),
         (f"{_WDAY_FIRST} (ORD|NUM|ORDW of) of? ANYMONTH comma? of? ANYYEAR", _day),
         (f"{_WDAY_FIRST} ANYMONTH the? (ORD|NUM|ORDW) comma? of? ANYYEAR", _day),
+        (
+            "(WDAY comma?)? (ORD|NUM) of? ANYMONTH comma? NUM (?!oclock|UNIT|to|dash)",
+            _short_day,
+        ),
+        (
+            "ANYMONTH DAYNUM (and|or|slash) the? DAYNUM (?!of? ANYMONTH|UNIT) (comma? ANYYEAR)?",
+            _either_day,
+        ),
         ("NUM dash ANYMONTH dash YEAR", _day),
+        ("(on|at)? the? WDAY comma? the? ORD (?!of|ANYMONTH|UNIT|half)", _weekday_date),
         ("YEAR ANYMONTH DAYNUM", _day),
         (f"{_WDAY_FIRST} (ORD|ORDW of|NUM) of? ANYMONTH", _day),
         ("(WDAY comma?)? ANYMONTH (the (ORD|ORDW)|DAYNUM) (?!UNIT|PLURAL)", _day),
         ("(ANYMONTH|SEASON|HOLI|QUARTER) comma? (of|in)? ANYYEAR", with_year),
-        ("YEAR (ANYMONTH|QUARTER)", with_year),
+        ("YEAR (ANYMONTH|QUARTER|SEASON|HOLI)", with_year),
+        ("(SEASON|ANYMONTH) of NUM (?!UNIT|FUZZY)", _short_with_year),
         ("UNIT NUM comma? of? YEAR", _numbered_week),
         ("YEAR comma? UNIT NUM", _numbered_week),
         ("WNUM (of|comma|slash)? YEAR", _numbered_week),
         ("YEAR WNUM", _numbered_week),
         ("UYEAR YEAR", _the_year),
+        ("(?<=my (early|mid|late)) DECADE", dead),
         ("the DECADE", _decade),
+        ("(SEASON|HOLI) time", _around_time),
         ("HOLI UNIT", _around_feast),
     )
 )

@@ -1,25 +1,27 @@
 """Text -> the times it speaks of."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse.ago import AGO
 from hmem.timeparse.beside import BESIDE
+from hmem.timeparse.clocks import CLOCKS
 from hmem.timeparse.dates import DATES, WORDS
+from hmem.timeparse.guards import alone, blocked
 from hmem.timeparse.joined import JOINED
 from hmem.timeparse.phrase import Lean, Now, Time, When, settle
 from hmem.timeparse.ranges import OPEN
 from hmem.timeparse.relative import RELATIVE
 from hmem.timeparse.rules import Stage
-from hmem.timeparse.tense import leaning
+from hmem.timeparse.tense import NO_SIGN, leaning
 from hmem.timeparse.tokens import Token, islands
 from hmem.timeparse.within import WITHIN
-from hmem.timeparse.words import COUNTED, FUNCTION, LEXICON, OCCASIONS, listed
+from hmem.timeparse.words import listed
 
 _STAGES = (
     WORDS,
+    CLOCKS,
     DATES,
     Stage(AGO, RELATIVE),
     JOINED,
@@ -41,7 +43,6 @@ _PREPOSITIONS = frozenset(
     """
     )
 )
-_NEXT_WORD = re.compile(r"[ \t]*([^\W\d_]+)")
 _PLAIN = str.maketrans("\u2019\u2018\u2013\u2014\u00a0\u202f", "''--  ")
 """Marks that have a plain form, place by place."""
 
@@ -56,23 +57,33 @@ def read(text: str, now: Now) -> Iterator[tuple[Token, Time]]:
         for i, token in enumerate(tokens):
             if token.code in _GIVEN and token.time is not None:
                 before = tokens[i - 1] if i else None
-                if not _blocked(token, token.time, before, text):
+                if not blocked(_led(tokens, i), token.time, before, text):
                     doubt = 0.6 if _in_part(tokens, i) else 1.0
                     yield _led(tokens, i), token.time.doubted(doubt)
 
 
 def _in_part(tokens: list[Token], place: int) -> bool:
-    """Whether words of time before a phrase were left unread: then it may be half of what
+    """Whether words of time beside a phrase were left unread: then it may be half of what
     was said."""
     first = place - 1
-    while first > 0 and tokens[first].code in ("dash", "to", "and", "or", "the"):
+    while first > 0 and tokens[first].code in _GLUE:
         first -= 1
-    return first >= 0 and tokens[first].code in _UNREAD
+    if first >= 0 and tokens[first].code in _UNREAD:
+        return True
+    return place + 1 < len(tokens) and tokens[place + 1].code in _UNREAD_AFTER
 
 
+_GLUE = frozenset(listed("dash to and or the of in on at comma"))
 _UNREAD = frozenset(
-    listed("early mid late last next half start end before after between NUM NUMW ORDW")
+    listed(
+        """
+    early mid late last next half start end before after between NUM NUMW ORD ORDW up
+    latter opening final part just ending time same UNIT UYEAR WEAKW WEAKS PART TENS
+    FUZZY oclock CLOCKS PLPART PLWDAY QUARTER WNUM PAIR
+    """
+    )
 )
+_UNREAD_AFTER = frozenset(listed("ago before after UNIT to until dash ORD"))
 
 
 def _led(tokens: list[Token], place: int) -> Token:
@@ -83,47 +94,6 @@ def _led(tokens: list[Token], place: int) -> Token:
             first -= 1
     token.start = tokens[first].start
     return token
-
-
-def _blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
-    """Whether what stands around a phrase makes it something else."""
-    if token.code == "WDAY" and _within_name(token, before, text):
-        return True
-    if text[token.start : token.start + 5].lower() == "last " and _LASTS.search(
-        text, max(0, token.start - 12), token.start
-    ):
-        return True  # "may last two weeks"
-    guard = "noun" if token.code in ("WDAY", "PLAINM") else time.guard
-    check = _GUARDS.get(guard)
-    if check is None or text[token.end - 2 : token.end] == "'s":
-        return False
-    following = _NEXT_WORD.match(text, token.end)
-    return check("" if following is None else following[1])
-
-
-def _within_name(token: Token, before: Token | None, text: str) -> bool:
-    """ "The Monday meeting", "on a Tuesday", "Mr Friday"."""
-    if before is not None:
-        return before.code in ("the", "a")
-    named = _NAME.search(text, max(0, token.start - 20), token.start)
-    return named is not None and named[1].lower() not in FUNCTION
-
-
-_NAME = re.compile(r"\b([A-Z][a-z]+) \Z")
-_LASTS = re.compile(
-    r"(?:\b(?:will|can|could|would|should|might|may|must|to)|'ll|n't) \Z"
-)
-_GUARDS: dict[str, Callable[[str], bool]] = {
-    "noun": lambda word: (
-        word.islower() and word not in FUNCTION and word not in LEXICON
-    ),
-    "count": lambda word: (
-        word in COUNTED
-        or (word.endswith("s") and word not in FUNCTION and word not in LEXICON)
-    ),
-    "name": lambda word: word != "I" and word[:1].isupper(),
-    "occasion": lambda word: word.lower() not in OCCASIONS,
-}
 
 
 def readings(text: str, now: Now, *, every: bool = False) -> Iterator[When]:
@@ -137,9 +107,9 @@ def readings(text: str, now: Now, *, every: bool = False) -> Iterator[When]:
         sure = 1.0
         if time.cycle != "once" or time.guard == "ahead":
             lean, sure = leaning(text, token.start, token.end)
+        if _pointless(token, time, lean, sure, text):
+            continue
         if time.guard == "ahead":
-            if lean == "past" and sure == 1.0:  # "finished in two weeks"
-                continue
             sure = 1.0
         first = _given(token, time.doubted(sure), now, lean)
         if first is not None:
@@ -148,6 +118,15 @@ def readings(text: str, now: Now, *, every: bool = False) -> Iterator[When]:
             other = _given(token, time.doubted(sure / 2), now, _OTHER[lean])
             if other is not None and (first is None or other.start != first.start):
                 yield other
+
+
+def _pointless(token: Token, time: Time, lean: Lean, sure: float, text: str) -> bool:
+    """Whether a phrase is a time only in a sentence that leans another way."""
+    if time.guard == "ahead":  # "finished in two weeks"
+        return lean == "past" and sure == 1.0
+    if time.guard == "loose":  # "at 3 pm", of whichever day
+        return sure == NO_SIGN and not alone(token, text)
+    return False
 
 
 _OTHER: dict[Lean, Lean] = {"past": "future", "future": "past"}

@@ -17,7 +17,10 @@ from hmem.timeparse.words import listed
 
 Kind = Literal["absolute", "relative", "recurring", "range", "open", "foreign"]
 Lean = Literal["past", "future"]
-Cycle = Literal["once", "week", "month", "year"]
+Cycle = Literal["once", "day", "week", "month", "year"]
+Guard = Literal[
+    "", "noun", "count", "name", "occasion", "ahead", "loose", "bare", "page"
+]
 HIGH = 0.8
 """From this confidence on a reading is meant to be right or absent."""
 _SOUTHERN = listed(
@@ -98,6 +101,8 @@ class Now:
             return self.today.year
         if cycle == "month":
             return self.today.year * 12 + self.today.month - 1
+        if cycle == "day":
+            return self.today.toordinal()
         return (self.today.toordinal() - 1) // 7 if cycle == "week" else 0
 
 
@@ -122,7 +127,7 @@ class Time:
     shape: Callable[[Stretch], Stretch] | None = None
     point: int | None = None
     exact: tuple[datetime, datetime] | None = None
-    guard: Literal["", "noun", "count", "name", "occasion", "ahead"] = ""
+    guard: Guard = ""
 
     def over(self, change: Callable[[Stretch], Stretch], precision: str = "") -> "Time":
         """The same in each turn, changed."""

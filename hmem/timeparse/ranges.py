@@ -2,13 +2,16 @@
 time behind its preposition ("in March", "on the 5th", "in 2023")."""
 
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import Stretch
+from hmem.timeparse.clocks import loose_clock
 from hmem.timeparse.phrase import (
     Cycle,
+    Guard,
     Now,
     Time,
     backwards,
@@ -31,7 +34,8 @@ def _between(_: Now, tokens: list[Token]) -> Made:
         return None
     made = _joined(first, last)
     sure = min(first.sure, last.sure, 0.9)
-    if first.cycle == last.cycle == "week":  # "from Monday to Friday" is often a habit
+    loose = first.cycle == last.cycle == "week"
+    if loose:  # "from Monday to Friday" is often a habit
         sure *= 0.6
     elif first.cycle == "year" and last.cycle == "once" and _two_years(made):
         sure *= 0.8  # "between Christmas and New Year 2023"
@@ -40,10 +44,16 @@ def _between(_: Now, tokens: list[Token]) -> Made:
         kind="range",
         precision=size,
         sure=sure,
-        guard="count" if "count" in (first.guard, last.guard) else "",
+        guard=_either(first, last, loose=loose),
         point=None,
         exact=None,
     )
+
+
+def _either(first: Time, last: Time, *, loose: bool) -> Guard:
+    if loose:
+        return "loose"
+    return "count" if "count" in (first.guard, last.guard) else ""
 
 
 def _two_years(time: Time) -> bool:
@@ -123,6 +133,33 @@ def _years(_: Now, tokens: list[Token]) -> Made:
 
 
 # ------------------------------------------------------------------------ one end
+
+
+def _bare_years(now: Now, tokens: list[Token]) -> Made:
+    """ "1998-2004", without a preposition."""
+    made = _years(now, tokens)
+    if not isinstance(made, Time) or fixed(made).start < cal.years(1900).start:
+        return None
+    return Token("FIX", 0, 0, None, made.but(sure=0.7, guard="page"))
+
+
+def _bare(_: Now, tokens: list[Token]) -> Made:
+    """A text that says nothing else: "2019", "Q1"."""
+    time = time_of(tokens[0])
+    return _out(time.but(sure=0.7, guard="bare"))
+
+
+def _two_days(_: Now, tokens: list[Token]) -> Made:
+    """ "Between the 5th and the 9th"."""
+    first, last = (t.value for t in tokens)
+    if not 1 <= first < last <= 31:
+        return None
+
+    def turn(n: int) -> Stretch:
+        end = cal.wall(date(n // 12, n % 12 + 1, last)) + cal.DAY
+        return Stretch(cal.wall(date(n // 12, n % 12 + 1, first)), end)
+
+    return _out(Time(turn, "day", "range", 0.6, "month"))
 
 
 def _since(now: Now, tokens: list[Token]) -> Made:
@@ -221,24 +258,35 @@ def _likely(build: Callable[[Now, list[Token]], Made]) -> Callable[..., Made]:
 _END = "(DAY|DATE|MDAY|MON|ANYMONTH|YFL|QUARTER|FIX)"
 OPEN = Stage(
     (
+        ("between the ORD and the? ORD (?!of|ANYMONTH|UNIT)", _two_days),
+        ("from the ORD (to|until|dash) the? ORD (?!of|ANYMONTH|UNIT)", _two_days),
+        ("from the? TIMES comma? (up? (to|until) the? now)", _since),
+        ("(DATE|MON|MDAY|ANYMONTH|YEAR) (to|until|dash) the? now", _since),
         ("between the? TIMES comma? and the? TIMES", _between),
         ("from the? TIMES comma? (to|until|dash) the? TIMES", _between),
         ("(between|from) now (and|to|until) the? TIMES", _from_now_to),
         ("(from|between|in) YEARS", _years),
+        ("YEARS", _bare_years),
+        ("YEAR (to|until) YEAR", _bare_years),
         ("IN YEAR (and|or|slash) YEAR", _years),
         (f"{_END} (to|until|dash) the? {_END}", _between),
         ("(IN|for|of|from)? QUARTER (and|or|slash) (QUARTER|FIX)", _between),
         ("IN? (MON|ANYMONTH) (and|or|slash) (MON|ANYMONTH)", _between),
+        ("from? (WDAY|WFL) (to|until|dash) the? (WDAY|WFL|DATE)", _between),
+        ("from? SEASON (to|until|dash) the? (SEASON|FIX)", _between),
         ("from the? TIMES (onwards|on (?!the? TIMES))", _since),
         ("since (the|in)? TIMES", _since),
         ("(before|prior to) the? TIMES", _likely(_before_it)),
         ("after the? TIMES", _likely(_after_it)),
-        ("(until|by) the? TIMES", _likely(_until)),
-        ("(over|at|on|IN)? the UNIT (?!of|before|after)", _the_weekend),
+        ("up? (until|by) the? TIMES|up to the? TIMES", _likely(_until)),
+        ("(over|at|on|IN)? (the|my) UNIT (?!of|before|after)", _the_weekend),
         ("IN ANYMONTH", _month),
         ("IN (YEAR|SHORT)|circa YEAR", _year),
         ("from YEAR", _likely(_year)),
+        ("every of YEAR", _likely(_year)),
         ("YEAR", _occasion),
+        ("QUARTER", _bare),
+        ("(at|around) CLOCK", loose_clock),
         ("(IN|over|during|from|for|of) the? SEASON", _season),
         ("(IN|for|of|from) the? QUARTER", _month),
         (

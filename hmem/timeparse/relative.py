@@ -17,6 +17,7 @@ from hmem.timeparse.phrase import (
 from hmem.timeparse.rules import Made, Rule, dead, time_of, unit_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import MINUTES, precision_of, shift, span
+from hmem.timeparse.vague import coming
 
 
 def _unit(step: int, sure: float) -> Callable[[Now, list[Token]], Made]:
@@ -37,6 +38,28 @@ def _this_coming(now: Now, tokens: list[Token]) -> Made:
     """ "This coming weekend": the nearest; "this coming week": the next."""
     near = tokens[0].value.name == "weekend" and now.today.weekday() < 5
     return _unit(0 if near else 1, 0.8)(now, tokens)
+
+
+def _beside_today(sign: int) -> Callable[[Now, list[Token]], Made]:
+    """ "The day before yesterday", "the day after tomorrow"; it may go on from there."""
+
+    def build(now: Now, tokens: list[Token]) -> Made:
+        unit, day = tokens[0].value, tokens[1]
+        if unit.name != "day" or unit.plural:
+            return None
+        away = day.value + sign
+        return Token("DAY", 0, 0, away, once(cal.days(now.shifted(away)), "day"))
+
+    return build
+
+
+def _coming(now: Now, tokens: list[Token]) -> Made:
+    """ "The coming weekend": the nearest; "the coming weeks": some."""
+    if tokens[0].value.plural:
+        return coming(now, tokens)
+    return (_this_coming if tokens[0].value.name == "weekend" else _unit(1, 0.85))(
+        now, tokens
+    )
 
 
 def _two_away(now: Now, unit: str, step: int) -> Made:
@@ -137,10 +160,13 @@ def _numbered(_: Now, tokens: list[Token]) -> Made:
 
 _NOT_OF = "(?!of|in the? (TIME|YEAR|last|this|next))"
 RELATIVE: tuple[Rule, ...] = (
+    ("the? UNIT before the? DAY", _beside_today(-1)),
+    ("the? UNIT after the? DAY", _beside_today(1)),
     ("the? (UNIT|PART|NAMED) before last (?!TIME|UNIT|PART)", _before_last),
     ("the? (UNIT|WDAY|SEASON|ANYMONTH) after next (?!TIME|UNIT)", _after_next),
-    ("(earlier (this UNIT|DAY))", _earlier),
-    ("later (this UNIT|DAY)", _later),
+    ("earlier (on? (this UNIT|DAY)|(in|on) the UNIT)", _earlier),
+    ("later (on? (this UNIT|DAY)|(in|on) the UNIT)", _later),
+    ("(WDAY|SEASON|ANYMONTH) last (?!NAMED|UNIT|PART|TIMES|NTH|NUMBER)", _last_named),
     ("the? rest of (the|this) UNIT", _later),
     ("last UYEAR", _unit(-1, 0.9)),
     (f"last UNIT {_NOT_OF}", _unit(-1, 0.9)),
@@ -148,13 +174,15 @@ RELATIVE: tuple[Rule, ...] = (
     ("this (coming|next) UNIT", _this_coming),
     ("this UNIT", _unit(0, 0.9)),
     ("the next UNIT", _unit(1, 0.5)),
-    ("(next|the? coming) UNIT", _unit(1, 0.85)),
+    ("(IN|over)? the? coming UNIT", _coming),
+    ("next UNIT", _unit(1, 0.85)),
     ("last PART", _part(-1)),
     ("this PART", _part(0)),
     ("next PART", dead),
     (f"(the|this)? (last|past|previous) NAMED {_NOT_OF}", _last_named),
     (f"(the|this)? (next|coming) NAMED {_NOT_OF}", _next_named),
     ("this NAMED", _this_named),
-    ("(?<=(start|mid|end|half|UNIT|WDAY|NTH) of the) UNIT", _of_unit),
+    ("(?<=(start|mid|end|half|UNIT|WDAY|NTH|part) of the) UNIT (?!of)", _of_unit),
+    ("(?<=(early|late) in the) UNIT", _of_unit),
     ("the? (ORD|ORDW) dash? UNIT (?!of|in)", _numbered),
 )

@@ -13,7 +13,8 @@ Classes in small letters are words as they are (`hmem.timeparse.words`). In capi
     MONTH PLAINM WEAKM      "May", "September" (no other word), "may"
     WDAY WEAKW PLWDAY       "Sunday", "Sun", "Sundays"; so SEASON WEAKS PLSEASON
     HOLI QUARTER WNUM       "Christmas", "Q3", "W23"
-    CLOCK PART PLPART       "3 pm", "morning", "mornings"
+    CLOCK CLOCKS            "3 pm", "2-4pm"
+    PART PLPART VAGUE       "morning", "mornings", "recently"
     DECADE DAY TONIGHT      "90s", "yesterday", "tonight"
     DATE WEEK MON YR FIX    made by rules: a day, week, month, year, other stretch
     MDAY YFL WFL MFL        made: "5 May"; what comes each year, week or month
@@ -41,7 +42,8 @@ _CODES = listed(
     the a of in during over under on at for to until and or ago before prior
     after since by from onwards between last past previous next coming this
     early mid late start end rest half later earlier around circa every more
-    less than now time comma slash dash dead NUM NUMW TENS FUZZY ORD ORDW YEAR
+    less than now time within up ending final latter opening part about just my
+    same other these exact oclock comma slash dash dead VAGUE CLOCKS NUM NUMW TENS FUZZY ORD ORDW YEAR
     YEARS PAIR SHORT BIG UNIT UYEAR OFUNIT MONTH PLAINM WEAKM WDAY WEAKW
     PLWDAY SEASON PLSEASON WEAKS HOLI PLHOLI QUARTER WNUM CLOCK PART PLPART
     DECADE DAY TONIGHT DATE WEEK MON YR FIX MDAY YFL WFL MFL OUT
@@ -53,7 +55,8 @@ _YEARLY = f"{_MONTH} MDAY HOLI SEASON QUARTER YFL"
 _FIXED = "DAY DATE WEEK MON YR FIX"
 _GROUPS = {
     "ANYMONTH": _MONTH,
-    "IN": "in during",
+    "IN": "in during within",
+    "EVERY": "every other these same",
     "UNIT": "UNIT UYEAR",
     "NUMBER": "NUM NUMW FUZZY",
     "NTH": "ORD ORDW",

@@ -22,7 +22,7 @@ _FUTURE = re.compile(
     | (?:am|are|is)\s+(?:\w+\s+){0,2}?\w{2,}ing
     | (?:is|are)\s+(?:\w+\s+){0,3}?(?:scheduled|booked|planned|due|on|at|in|by|until)
     | (?:i|we|you|he|she|they|\w+)'(?:m|re)\s+(?:\w+\s+){0,2}?\w{2,}ing
-    | (?:what's|what\ is|anything)\ (?:on|planned|scheduled|due|up)
+    | due(?!\ to\b) | (?:what's|what\ is|anything)\ (?:on|planned|scheduled|due|up)
     | (?:starts|begins|ends|opens|closes|leaves|arrives|expires)
     )\b | \b\w+'ll\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -41,6 +41,8 @@ _PAST = re.compile(
 _STOP = re.compile(r"[.!?;\n](?=\s|$)|\n")
 _LED = re.compile(r"(?:on|in|at|by|until)\b", re.IGNORECASE)
 _REACH = 300
+NO_SIGN = 0.85
+"""How sure a sentence leans to the past that says nothing of it."""
 
 
 def leaning(text: str, start: int, end: int) -> Leaning:
@@ -62,4 +64,4 @@ def leaning(text: str, start: int, end: int) -> Leaning:
         return Leaning("past", 0.6)
     if future:
         return Leaning("future", 1.0)
-    return Leaning("past", 1.0 if past else 0.85)
+    return Leaning("past", 1.0 if past else NO_SIGN)

@@ -8,6 +8,8 @@ from typing import Any
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
+from hmem.timeparse.almanac import DAY
+from hmem.timeparse.feasts import FEAST_STARTS, feast, named
 from hmem.timeparse.phrase import Now, Time, once
 from hmem.timeparse.words import (
     LEXICON,
@@ -15,6 +17,7 @@ from hmem.timeparse.words import (
     SKIPPED,
     WEAK_DAYS,
     WEAK_MONTHS,
+    Clock,
     exactly,
 )
 
@@ -33,27 +36,31 @@ class Token:
     time: Time | None = None
 
 
-_LEFT = r"(?<![\w.,:/#$€£+@%*=~\\])(?<![0-9]-)"
+_LEFT = r"(?<![\w.,:/#$€£+@%*=\\])(?<![0-9]-)"
 _RIGHT = r"(?![\w%°€£$#@\\]|[.,:/'][0-9]|-[0-9])"
 _YEAR = r"[12][0-9]{3}"
 _HALF = r"\s?[AaPp]\.?[Mm]\b\.?"
 _TOKEN = re.compile(
     rf"""
     (?P<word>(?<![@#._\\])[A-Za-z]+(?:'[A-Za-z]+)?(?!\w|[.@]\w))
-  | (?P<mark>[,/&]|-+)
+  | (?P<mark>[,/&]|-+|~(?=[0-9]))
   | (?P<stamp>{_LEFT}{_YEAR}-[0-9]{{2}}-[0-9]{{2}}[T\ ][0-9]{{2}}:[0-9]{{2}}
         (?::[0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?
         (?:Z|\ ?[+-][0-9]{{2}}:?[0-9]{{2}})?(?![\w:]))
   | (?P<date>{_LEFT}(?<![A-Za-z]-)(?:{_YEAR}(?P<s1>[-/.])[0-9]{{1,2}}(?P=s1)[0-9]{{1,2}}
         | [0-9]{{1,2}}(?P<s2>[-/.])[0-9]{{1,2}}(?P=s2){_YEAR}
-        | {_YEAR}-[0-9]{{2}} | [0-9]{{1,2}}/{_YEAR}){_RIGHT})
+        | [0-9]{{1,2}}/[0-9]{{1,2}}/[0-9]{{2}}
+        | (?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.[0-9]{{2}}
+        | {_YEAR}-(?:0[1-9]|1[0-2]) | [0-9]{{1,2}}/{_YEAR}){_RIGHT})
   | (?P<isoweek>{_LEFT}{_YEAR}-?W[0-9]{{2}}(?:-?[1-7])?{_RIGHT})
   | (?P<quarter>{_LEFT}(?:{_YEAR}[\ -]?[Qq][1-4] | [Qq][1-4] | H[12] | W[0-9]{{1,2}})
-        {_RIGHT})
+        (?:{_RIGHT}|(?='[0-9]{{2}}(?![\w']))))
+  | (?P<fiscal>{_LEFT}FY[\ -]?(?:{_YEAR}|'?[0-9]{{2}}){_RIGHT})
+  | (?P<clocks>{_LEFT}[0-9]{{1,2}}\s?-\s?(?:1[0-2]|0?[1-9]){_HALF}(?![\w:]))
   | (?P<clock>{_LEFT}(?:(?:2[0-3]|[01]?[0-9]):[0-5][0-9](?::[0-5][0-9])?(?:{_HALF})?
         | (?:1[0-2]|0?[1-9])(?:\.[0-5][0-9])?{_HALF})(?![\w:]))
   | (?P<decade>(?<![\w.,$€£])(?:[12][0-9]{{2}}0|'?[0-9]0)'?s(?!\w))
-  | (?P<short>(?<![\w.,])'[0-9]{{2}}(?![\w']))
+  | (?P<short>(?:(?<![\w.,])|(?<=[Qq][1-4]))'[0-9]{{2}}(?![\w']))
   | (?P<ordinal>{_LEFT}[0-9]{{1,2}}(?:st|nd|rd|th)(?!\w))
   | (?P<pair>{_LEFT}[0-9]{{1,4}}\s?-\s?[0-9]{{1,4}}(?!\s?-){_RIGHT})
   | (?P<number>{_LEFT}[0-9]{{1,4}}{_RIGHT})
@@ -61,12 +68,16 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_MARKS = {",": "comma", "/": "slash", "&": "and"}
+_MARKS = {",": "comma", "/": "slash", "&": "and", "~": "around"}
 _SHORTENED = re.compile(
     r"(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
     r"|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\Z",
     re.IGNORECASE,
 )
+_EXACT = re.compile(
+    r"(?:exactly|precisely)\s+\w+\s+(?:week|month|year)s?\s+ago", re.IGNORECASE
+)
+_SMALL = re.compile(r"(?:early|small|wee) \Z", re.IGNORECASE)
 _KEEP = Token("", 0, 0)
 """Stands for a word that neither counts nor ends an island."""
 _Figure = tuple[str, Any, Time | None]
@@ -120,15 +131,19 @@ def _word(word: str, start: int, text: str, now: Now) -> Token | None:
     low, end = word.lower(), start + len(word)
     if low not in LEXICON:
         if low in SKIPPED:
-            return _KEEP
+            exact = _EXACT.match(text, start)
+            return Token("exact", start, end) if exact else _KEEP
         low = low.partition("'")[0]
-    if low in atoms.FEAST_STARTS and (named := atoms.feast(text, start)):
-        return Token("HOLI", start, named[0], None, named[1])
+    if low in FEAST_STARTS and (day := feast(text, start)):
+        code = "dead" if day[1] is None else "HOLI"
+        return Token(code, start, day[0], None, day[1])
     if low in WEAK_DAYS and not word[0].isupper():
         return None
     if low not in LEXICON:
         return None
     code, value = LEXICON[low]
+    if low == "hours" and _SMALL.search(text, max(0, start - 6), start):
+        code, value = "PART", "hours"
     if code == "MONTH":
         weak = low in WEAK_MONTHS and word[0].islower()
         plain = value in PLAIN_MONTHS and len(low) > 3 and low != "sept"
@@ -148,7 +163,7 @@ _TIMES: dict[str, Callable[[Any, Now], Time]] = {
     "SEASON": lambda value, now: atoms.season(value, south=now.south),
     "PLSEASON": lambda value, now: atoms.season(value, south=now.south),
     "WEAKS": lambda value, now: atoms.season(value, south=now.south),
-    "PLHOLI": lambda value, _: atoms.named(value),
+    "PLHOLI": lambda value, _: named(value),
     "DAY": lambda value, now: once(cal.days(now.shifted(value)), "day"),
     "TONIGHT": lambda _, now: once(
         atoms.part_of(cal.days(now.today), "night"), "part", "relative", 0.9
@@ -195,17 +210,38 @@ def _decade(text: str, _: Now) -> _Figure | None:
 
 
 def _short(text: str, now: Now) -> _Figure:
-    year = int(text[1:])
-    century = now.today.year - now.today.year % 100
-    return (
-        "SHORT",
-        century + year - (100 if century + year > now.today.year + 10 else 0),
-        None,
-    )
+    return "SHORT", atoms.short_year(int(text[1:]), now), None
+
+
+def _fiscal(text: str, now: Now) -> _Figure:
+    """Whose fiscal year is not said: the calendar year, and not sure."""
+    digits = "".join(c for c in text if c.isdigit())
+    year = int(digits) if len(digits) == 4 else atoms.short_year(int(digits), now)
+    return "FIX", None, once(cal.years(year), "year", "absolute", 0.5)
+
+
+def _clocks(text: str, _: Now) -> _Figure | None:
+    """ "2-4pm": the first in the same half of the day, or in the morning."""
+    first, last = text.split("-")
+    end = atoms.clock(last.strip())
+    half = "p" if "p" in last.lower() else "a"
+    start = atoms.clock(first.strip() + half)
+    if start is None or end is None:
+        return None
+    return "CLOCKS", clocks(start, end), None
+
+
+def clocks(start: Clock, end: Clock) -> tuple[Clock, Clock]:
+    """From one time of day to another, the first before the second."""
+    if start.minute >= end.minute:
+        start = start._replace(minute=(start.minute - DAY // 2) % DAY)
+    return start, end
 
 
 def _pair(text: str, _: Now) -> _Figure:
     first, last = (int(n) for n in re.findall("[0-9]+", text))
+    if 1900 <= first <= 2100 and first % 100 < last < 100:  # "2019-21"
+        last += first - first % 100
     return ("YEARS" if first > 999 and last > 999 else "PAIR"), (first, last), None
 
 
@@ -221,6 +257,8 @@ _FIGURES: dict[str, Callable[[str, Now], _Figure | None]] = {
     "isoweek": _isoweek,
     "quarter": _quarter,
     "clock": _clock,
+    "clocks": _clocks,
+    "fiscal": _fiscal,
     "decade": _decade,
     "short": _short,
     "ordinal": lambda text, _: ("ORD", int(text[:-2]), None),

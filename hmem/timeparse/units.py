@@ -17,7 +17,7 @@ SIZES = listed(
     """
 )
 """All precisions, the smallest first."""
-MINUTES = {"minute": 1, "hour": 60}
+MINUTES = {"minute": 1, "hour": 60, "quarter-hour": 15, "half-hour": 30}
 DAYS = {"day": 1, "week": 7, "fortnight": 14, "weekend": 7}
 MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
 _SPANS: dict[str, Callable[[date], Stretch]] = {
@@ -58,7 +58,10 @@ def shift(day: date, unit: str, count: float) -> date:
 
 def precision_of(unit: str) -> str:
     """How records call the size of a unit."""
-    return "week" if unit == "fortnight" else unit
+    return _CALLED.get(unit, unit)
+
+
+_CALLED = {"fortnight": "week", "quarter-hour": "minute", "half-hour": "minute"}
 
 
 def amount_and_unit(tokens: list[Token]) -> tuple[Amount, str]:
@@ -86,9 +89,12 @@ def away(anchor: date, amount: Amount, unit: str, sign: int) -> Time:
     if unit == "day":
         return once(cal.days(day), "day")
     half = amount.size != int(amount.size)
-    size = "month" if unit == "year" and (half or amount.size == 1) else unit
     sure = 0.85 if unit in ("week", "weekend", "month", "fortnight") else 0.75
-    if half and unit != "year":
+    size = "month" if unit == "year" and (half or amount.size == 1) else unit
+    if unit in ("decade", "century"):  # a round number of years
+        size = "year" if amount.size * MONTHS[unit] <= 120 else "decade"
+        sure = 0.6
+    if half and size == unit:
         return once(cal.days(day), "day", "relative", 0.6)
     time = once(span(size, day), precision_of(size), "relative", sure)
     return time.but(point=cal.wall(day))

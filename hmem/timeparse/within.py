@@ -16,6 +16,8 @@ _THIRDS = {
     "mid": (1, 2),
     "late": (2, 3),
     "end": (2, 3),
+    "early-mid": (0, 2),
+    "mid-late": (1, 3),
 }
 _CUTS = {
     "week": (0, 2, 4, 7),
@@ -157,7 +159,8 @@ def _few(tokens: list[Token], *, last: bool) -> Made:
 
 def _half_within(_: Now, tokens: list[Token]) -> Made:
     """ "The first half of 2023", "the second half of May": fifteen days of a month."""
-    nth, outer = _nth(tokens[0]), time_of(tokens[-1])
+    nth = _nth(tokens[0]) if len(tokens) == 2 else 2  # "the latter half"
+    outer = time_of(tokens[-1])
     if nth not in (1, 2) or outer.precision not in ("month", "year", "decade"):
         return None
     steps = {"month": 15, "year": 6, "decade": 5}[outer.precision]
@@ -171,15 +174,20 @@ def _half_within(_: Now, tokens: list[Token]) -> Made:
 
 
 WITHIN: tuple[Rule, ...] = (
-    ("the? early dash? (in|the)? TIMES", _third("early")),
-    ("the? mid dash? (in|the)? TIMES", _third("mid")),
-    ("the? late dash? (in|the)? TIMES", _third("late")),
-    ("the? start of the? TIMES", _third("start")),
-    ("the? mid of the? TIMES", _third("mid")),
-    ("the? end of the? TIMES", _third("end")),
-    ("the? NTH half of the? TIMES", _half_within),
+    ("(the|my)? early (dash|to)* mid dash? TIMES", _third("early-mid")),
+    ("(the|my)? mid (dash|to)* late dash? TIMES", _third("mid-late")),
+    ("the? early (dash|(in|on)? the?) TIMES", _third("early")),
+    ("the? mid (dash|in? the?) TIMES", _third("mid")),
+    ("the? late (dash|(in|on)? the?) TIMES", _third("late")),
+    ("the? (early|opening) part of the? TIMES", _third("early")),
+    ("the? mid part of the? TIMES", _third("mid")),
+    ("the? (late|latter|final|last) part of the? TIMES", _third("late")),
+    ("the? start of the? TIMES|start (ANYMONTH|MON|YR|QUARTER)", _third("start")),
+    ("the? mid (of|to) the? TIMES", _third("mid")),
+    ("the? end of the? TIMES|end (ANYMONTH|MON|YR|QUARTER)", _third("end")),
+    ("the? (NTH|latter) half of the? TIMES", _half_within),
     ("the? NTH (UNIT|WDAY) (of|in) the? TIMES", _nth_within),
-    ("the? last (UNIT|WDAY) (of|in) the? TIMES", _last_within),
-    ("the? ORDW NUMBER UNIT of the? TIMES", _first_few),
-    ("the? last NUMBER UNIT of the? TIMES", _last_few),
+    ("the? (last|final) (UNIT|WDAY) (of|in) the? TIMES", _last_within),
+    ("the? ORDW NUMBER UNIT (of|in) the? TIMES", _first_few),
+    ("the? (last|final) NUMBER UNIT (of|in) the? TIMES", _last_few),
 )

@@ -5,6 +5,8 @@ A class in small letters is a word as such; one in capitals has a value or a tim
 
 from typing import NamedTuple
 
+from hmem.timeparse.spelling import SPELLED
+
 
 class Amount(NamedTuple):
     """How many: the number meant, and what it may be at least and at most."""
@@ -12,6 +14,15 @@ class Amount(NamedTuple):
     size: float
     low: float
     high: float
+
+
+class Clock(NamedTuple):
+    """A time of day: its first minute, how many it spans (60 for a full hour), and
+    whether it may be either half of the day ("figures", "spoken": how it was said)."""
+
+    minute: int
+    size: int
+    either: str = ""
 
 
 class Unit(NamedTuple):
@@ -36,7 +47,8 @@ _LITERALS = {
     "a": "a an",
     "of": "of",
     "in": "in",
-    "during": "during throughout within",
+    "during": "during throughout",
+    "within": "within",
     "over": "over",
     "under": "under",
     "on": "on",
@@ -44,6 +56,7 @@ _LITERALS = {
     "for": "for",
     "to": "to through thru",
     "until": "until till til",
+    "up": "up",
     "and": "and &",
     "or": "or",
     "ago": "ago back",
@@ -62,22 +75,34 @@ _LITERALS = {
     "coming": "coming upcoming",
     "this": "this current",
     "early": "early",
-    "mid": "mid middle",
+    "mid": "mid middle midway halfway",
     "late": "late",
-    "start": "start beginning",
+    "start": "start beginning commencing starting",
     "end": "end",
+    "ending": "ending",
+    "final": "final closing",
+    "latter": "latter",
+    "opening": "opening",
+    "part": "part",
     "rest": "rest remainder",
     "half": "half",
     "later": "later",
     "earlier": "earlier",
-    "around": "around approximately roughly almost nearly",
-    "circa": "circa",
-    "every": "every each any most many all some no one's same that those other",
+    "around": "around approximately roughly almost nearly approx",
+    "about": "about",
+    "circa": "circa ca",
+    "just": "just right shortly",
+    "my": "my our your",
+    "every": "every each any most many all some no one's that those",
+    "other": "other",
+    "these": "these",
     "more": "more",
     "less": "less",
     "than": "than",
-    "now": "now",
-    "time": "time",
+    "now": "now present",
+    "time": "time date",
+    "same": "same",
+    "oclock": "o'clock oclock",
 }
 _MONTHS = listed(
     """
@@ -112,13 +137,15 @@ _TENS = listed(
 _ORDINALS = listed(
     """
     first second third fourth fifth sixth seventh eighth ninth tenth eleventh
-    twelfth
+    twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth
+    nineteenth twentieth
     """
 )
 FUZZY = {
     "couple": exactly(2),
     "few": Amount(3, 2, 5),
     "several": Amount(4, 3, 8),
+    "handful": Amount(4, 3, 6),
     "dozen": exactly(12),
 }
 PARTS = {
@@ -126,9 +153,17 @@ PARTS = {
     "afternoon": (12, 18),
     "evening": (18, 24),
     "night": (18, 30),
+    "lunchtime": (12, 14),
+    "hours": (0, 6),
 }
-"""Parts of a day, in hours since its midnight; a night runs on to six."""
-DECADES = {"fifties": 5, "sixties": 6, "seventies": 7, "eighties": 8, "nineties": 9}
+"""Parts of a day, in hours since its midnight; a night runs on to six. "Hours" are the
+small ones."""
+DECADES = {"thirties": 3, "forties": 4, "fifties": 5, "sixties": 6, "seventies": 7}
+DECADES |= {"eighties": 8, "nineties": 9, "noughties": 10, "aughts": 10}
+
+VAGUE = {"recently": "recently", "lately": "recently", "recent": "recent"}
+VAGUE |= {"nowadays": "nowadays", "ytd": "year", "mtd": "month", "qtd": "quarter"}
+"""Words of which honest readers make different stretches, and those "to date"."""
 
 Entry = tuple[str, object]
 
@@ -153,18 +188,22 @@ def _lexicon() -> dict[str, Entry]:
     words |= {w: ("TENS", exactly(10 * i + 20)) for i, w in enumerate(_TENS)}
     words |= {w: ("FUZZY", amount) for w, amount in FUZZY.items()}
     words |= {w: ("ORDW", i + 1) for i, w in enumerate(_ORDINALS)}
-    words |= {w: ("PART", w) for w in PARTS}
-    words |= {w + "s": ("PLPART", w) for w in PARTS}
+    words |= {w: ("PART", w) for w in PARTS if w != "hours"}
+    words |= {w + "s": ("PLPART", w) for w in PARTS if w not in ("hours", "lunchtime")}
     words |= {w: ("DECADE", 1900 + 10 * i) for w, i in DECADES.items()}
     words |= {"today": ("DAY", 0), "yesterday": ("DAY", -1), "tomorrow": ("DAY", 1)}
     words |= {"tonight": ("TONIGHT", 0)}
-    words |= {"noon": ("CLOCK", (720, 60)), "midday": ("CLOCK", (720, 60))}
-    words |= {"midnight": ("CLOCK", (0, 60))}
+    words |= {"noon": ("CLOCK", Clock(720, 60)), "midday": ("CLOCK", Clock(720, 60))}
+    words |= {"midnight": ("CLOCK", Clock(0, 60)), "noonish": ("CLOCK", Clock(720, 60))}
+    words |= {w: ("VAGUE", meant) for w, meant in VAGUE.items()}
+    words |= {w: words[meant] for w, meant in SPELLED.items()}
     return words
 
 
 LEXICON = _lexicon()
-SKIPPED = frozenset({"exactly", "precisely", "whole", "entire", "very"})
+SKIPPED = frozenset(
+    {"exactly", "precisely", "whole", "entire", "very", "swinging", "sometime"}
+)
 """Words inside a phrase that change nothing."""
 
 # What may follow a date. Any other word in small letters makes "Christmas" in "Christmas
