@@ -89,6 +89,61 @@ async def test_a_query_waits_behind_one_batch_only(lane: Lane, model: Model) -> 
     assert model.batches[1] == [[77]]
 
 
+async def test_hits_are_read_after_queries_and_before_passages(
+    lane: Lane, model: Model
+) -> None:
+    order: list[int] = []
+
+    def note(texts: Sequence[Sequence[int]]) -> list[str]:
+        order.extend(ids[0] for ids in texts)
+        return [f"{ids[0]}:{len(ids)}" for ids in texts]
+
+    model.gate.clear()
+    first = asyncio.ensure_future(lane.run(["1 x 10"] * 2, "passage"))
+    await busy(model, 1)
+    later = [
+        asyncio.ensure_future(lane.run_each(["3 x 2"], "passage", note)),
+        asyncio.ensure_future(lane.run_each(["4 x 2", "5 x 1"], "hit", note)),
+        asyncio.ensure_future(lane.run_each(["6 x 2"], "query", note)),
+    ]
+    await asyncio.sleep(0.01)
+    model.gate.set()
+    assert await asyncio.gather(*later) == [["3:2"], ["4:2", "5:1"], ["6:2"]]
+    assert order == [6, 5, 4, 3]
+    await first
+
+
+async def test_calls_for_another_forward_pass_share_no_batch(
+    lane: Lane, model: Model
+) -> None:
+    def double(texts: Sequence[Sequence[int]]) -> list[int]:
+        return [2 * ids[0] for ids in texts]
+
+    model.gate.clear()
+    first = asyncio.ensure_future(lane.run(["1 x 1"], "query"))
+    await busy(model, 1)
+    rest = [
+        asyncio.ensure_future(lane.run(["2 x 1"], "query")),
+        asyncio.ensure_future(lane.run_each(["3 x 1"], "query", double)),
+        asyncio.ensure_future(lane.run(["4 x 1"], "query")),
+    ]
+    await asyncio.sleep(0.01)
+    model.gate.set()
+    two, three, four = await asyncio.gather(*rest)
+    assert (two.tolist(), three, four.tolist()) == ([[2, 1]], [6], [[4, 1]])
+    await first
+
+
+async def test_a_failure_of_another_pass_reaches_its_own_call(lane: Lane) -> None:
+    def fail(texts: Sequence[Sequence[int]]) -> list[int]:
+        raise ValueError("the user's words")
+
+    with pytest.raises(EmbedderError) as caught:
+        await lane.run_each(["1 x 2"], "hit", fail)
+    assert "user" not in str(caught.value)
+    assert len(await lane.run(["1 x 2"], "query")) == 1
+
+
 async def test_queries_that_wait_share_a_batch(lane: Lane, model: Model) -> None:
     model.gate.clear()
     first = asyncio.ensure_future(lane.run(["1 x 1"], "query"))
