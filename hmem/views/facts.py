@@ -33,8 +33,11 @@ class Facts(Table[MemoryRow]):
         self.replaced: dict[str, list[int]] = {}
         self.past = Past()
         self.entities: dict[str, tuple[NDArray[np.int64], float]] = {}
-        self._entity_terms: dict[int, list[tuple[frozenset[int], str]]] = {}
-        self._names: dict[int, set[str]] = {}
+        # Plain tuples all through, which the garbage collector leaves out.
+        self._entity_terms: dict[int, tuple[tuple[tuple[int, ...], str], ...]] = {}
+        self._named: tuple[list[str], NDArray[np.int64], NDArray[np.int64]] | None = (
+            None
+        )
         self._linked: dict[str, set[str]] = {}
 
     def put(
@@ -96,14 +99,14 @@ class Facts(Table[MemoryRow]):
 
     def put_entities(self, entities: Mapping[str, Iterable[int]]) -> None:
         """Take over which rows (sequences) each name occurs in."""
+        self._named = None
         for name, seqs in entities.items():
             if name not in self.entities:
-                terms = frozenset(lexical(name).tolist())
+                terms = tuple(sorted(set(lexical(name).tolist())))
                 if terms:
-                    self._entity_terms.setdefault(min(terms), []).append((terms, name))
+                    others = self._entity_terms.get(terms[0], ())
+                    self._entity_terms[terms[0]] = (*others, (terms, name))
             found = [at for seq in seqs if (at := self.row_of(seq)) is not None]
-            for at in found:
-                self._names.setdefault(at, set()).add(name)
             weight = 1.0 / (1.0 + log2(len(found))) if found else 0.0
             self.entities[name] = np.array(found, np.int64), weight
 
@@ -118,7 +121,7 @@ class Facts(Table[MemoryRow]):
             name
             for first in terms
             for wanted, name in self._entity_terms.get(first, ())
-            if wanted <= terms
+            if terms.issuperset(wanted)
         ]
         if not names:
             return None
@@ -134,8 +137,18 @@ class Facts(Table[MemoryRow]):
         linked = self._linked.get(self.rows[at].id, ())
         there = [n for other in linked if (n := self.by_id.get(other)) is not None]
         yield np.array(sorted(there), np.int64), 1.0
-        for name in sorted(self._names.get(at, ())):
+        for name in self._names_of(at):
             yield self.entities[name]
+
+    def _names_of(self, at: int) -> list[str]:
+        """The names in a row, sorted."""
+        if self._named is None:
+            names = sorted(self.entities)
+            held = [self.entities[name][0] for name in names]
+            which = np.repeat(np.arange(len(names)), [len(rows) for rows in held])
+            self._named = names, np.concatenate([np.empty(0, np.int64), *held]), which
+        names, rows, which = self._named
+        return [names[n] for n in which[rows == at].tolist()]
 
     def ends(self, known_at: Micros | None) -> NDArray[np.int64]:
         """(rows,) until when each fact was believed, as the database knew it at a wall

@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 from hmem.protocols import MemoryRow, TurnRow
 from hmem.views.grow import Grow
 
+_Entry = tuple[int, str | None]
+_Known = dict[str, _Entry | list[_Entry]]
+"""A list only where a name stands for several: the garbage collector goes through lists,
+and most names stand for one."""
+
 
 class Sources:
     """Pairs of a fact and a turn that it cites, by the turn's id or by its message's id.
@@ -19,20 +24,20 @@ class Sources:
 
     def __init__(self) -> None:
         self.fact, self.turn = Grow(np.int64), Grow(np.int64)
-        self._turns: dict[str, list[tuple[int, str | None]]] = {}
-        self._citing: dict[str, list[tuple[int, str | None]]] = {}
+        self._turns: _Known = {}
+        self._citing: _Known = {}
         self._held = 0
 
     def add_turns(self, first: int, rows: Sequence[TurnRow]) -> None:
         """Take over new turns, of which the first stands at `first`."""
         for at, row in enumerate(rows, first):
             self._note(self._turns, row.id, (at, None))
-            for fact, _ in self._citing.get(row.id, ()):
+            for fact, _ in _entries(self._citing, row.id):
                 self._pair(fact, at)
             if row.message_id is None or row.message_id == row.id:
                 continue
             self._note(self._turns, row.message_id, (at, row.session_id))
-            for fact, session in self._citing.get(row.message_id, ()):
+            for fact, session in _entries(self._citing, row.message_id):
                 if _fits(session, row.session_id):
                     self._pair(fact, at)
 
@@ -41,10 +46,10 @@ class Sources:
         for at, row in rows:
             for source in row.source_ids:
                 mine = (at, row.session_id)
-                if mine in self._citing.get(source, ()):
+                if mine in _entries(self._citing, source):
                     continue
                 self._note(self._citing, source, mine)
-                for turn, session in self._turns.get(source, ()):
+                for turn, session in _entries(self._turns, source):
                     if session is None or _fits(row.session_id, session):
                         self._pair(at, turn)
 
@@ -69,19 +74,25 @@ class Sources:
         self.fact.extend([fact])
         self.turn.extend([turn])
 
-    def _note(
-        self,
-        known: dict[str, list[tuple[int, str | None]]],
-        name: str,
-        entry: tuple[int, str | None],
-    ) -> None:
-        known.setdefault(name, []).append(entry)
+    def _note(self, known: _Known, name: str, entry: _Entry) -> None:
+        there = known.setdefault(name, entry)
+        if isinstance(there, list):
+            there.append(entry)
+        elif there is not entry:
+            known[name] = [there, entry]
         self._held += 1
 
     @property
     def nbytes(self) -> int:
         """Bytes held, 250 a name for its objects."""
         return self.fact.nbytes + self.turn.nbytes + 250 * self._held
+
+
+def _entries(known: _Known, name: str) -> Sequence[_Entry]:
+    there = known.get(name)
+    if there is None:
+        return ()
+    return there if isinstance(there, list) else (there,)
 
 
 def _fits(fact_session: str | None, turn_session: str | None) -> bool:

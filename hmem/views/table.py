@@ -1,7 +1,7 @@
 """What turns and facts have in common: rows, their passages, postings and vectors."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,32 +9,13 @@ from numpy.typing import NDArray
 from hmem.protocols import LexicalRows, ScoresAll, VectorIndex
 from hmem.views.grow import Grow
 from hmem.views.lexicon import Lexicon
+from hmem.views.rows import R, Rows
 from hmem.views.sieve import Sieve
 
 if TYPE_CHECKING:
     from hmem.filters.rows import RowFilter
 
 
-class Row(Protocol):
-    """What a table needs of a row."""
-
-    @property
-    def seq(self) -> int:
-        """Its sequence, higher than that of any earlier row."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """All of its text."""
-        ...
-
-    @property
-    def ends(self) -> tuple[int, ...]:
-        """Where its passages end."""
-        ...
-
-
-R = TypeVar("R", bound=Row)
 FOREVER = np.iinfo(np.int64).max
 """Stands for "no end" in a time column."""
 _NO_DOCS: NDArray[np.int64] = np.empty(0, np.int64)
@@ -59,7 +40,7 @@ class Table(Generic[R]):
     """Rows of one kind in sequence order. A *doc* is one passage of one row."""
 
     def __init__(self, index: VectorIndex | None) -> None:
-        self.rows: list[R] = []
+        self.rows = Rows[R]()
         self.seqs = Grow(np.int64)
         self.first_doc = Grow(np.int32)
         self.doc_row = Grow(np.int32)

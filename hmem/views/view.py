@@ -14,6 +14,9 @@ from hmem.views.sources import Sources
 from hmem.views.turns import Turns
 
 MakeIndex = Callable[[int], VectorIndex]
+_RECORDS = 64
+"""Records kept: making one takes 3 to 8 microseconds, but each is one more object that the
+garbage collector goes through."""
 
 
 class View:
@@ -80,7 +83,7 @@ class View:
         return docs[~np.isin(jobs, list(self.pending))]
 
     def record(self, kind: Kind, at: int) -> MemoryRecord | Episode:
-        """The row at a position as a record; made once."""
+        """The row at a position as a record; the last few are kept."""
         if kind == "turn":
             row = self.turns.rows[at]
             pending = row.job in self.pending
@@ -94,6 +97,8 @@ class View:
             if (kind, at) in self._records:
                 return self._records[kind, at]
             made = memory_record(self.user_id, self.facts.rows[at])
+        if len(self._records) >= _RECORDS:
+            del self._records[next(iter(self._records))]
         self._records[kind, at] = made
         return made
 
