@@ -5,7 +5,8 @@
 
 A file is read as LoCoMo's, a folder as BEAM's. Conversations are taken in once and asked
 again with other weights. Where a signal of a row's own is left out, the others of its kind
-are scaled up to their old sum. Signals that are off by default are put in instead.
+are scaled up to their old sum. Signals that are off by default are put in instead. With
+--rerank the variants are the reranker's share of a score.
 """
 
 import argparse
@@ -24,7 +25,14 @@ from bench.hmem_system import HmemSystem
 from bench.locomo import LOCOMO
 from bench.measure import Outcome
 from bench.report import asked
-from bench.running import Options, ask_all, cache_folder, cached, make_system
+from bench.running import (
+    Options,
+    add_reranking,
+    ask_all,
+    cache_folder,
+    cached,
+    make_system,
+)
 from hmem.errors import HmemError
 from hmem.protocols import Embedder
 from hmem.scoring import Weights
@@ -50,9 +58,16 @@ _LEFT_OUT: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def variants() -> dict[str, Weights]:
-    """Weights by what is different about them."""
+_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+def variants(*, reranked: bool = False) -> dict[str, Weights]:
+    """Weights by what is different about them; where hits are `reranked` that is how much
+    of a score the reranker has."""
     usual = Weights()
+    if reranked:
+        shares = {f"share {s:g}": replace(usual, rerank=s) for s in _SHARES}
+        return {"all": usual, **shares}
     found = {"all": usual}
     for kind, signals in _OWN.items():
         for signal in signals:
@@ -88,7 +103,7 @@ async def ablate(
             raise ValueError("only hmem's signals can be left out")
         for conversation in conversations:
             await system.ingest(conversation)
-        for name, weights in variants().items():
+        for name, weights in variants(reranked=options.rerank != "none").items():
             if names and name != "all" and name not in names:
                 continue
             system.weigh(weights)
@@ -140,6 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--conversations", nargs="+", default=[], metavar="ID", help="default: all")
     add("--only", nargs="+", default=[], metavar="VARIANT", help="beside 'all'")
     add("--cache", type=Path, default=cache_folder(), metavar="DIR")
+    add_reranking(parser)
     add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(argv)
     options = Options(
@@ -148,6 +164,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         budgets=tuple(sorted(set(given.budget))),
         conversations=tuple(given.conversations),
         cache=given.cache,
+        rerank=given.rerank,
+        candidates=given.candidates,
     )
     try:
         found = asyncio.run(ablate(options, given.only))

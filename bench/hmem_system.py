@@ -100,6 +100,8 @@ class HmemSystem:
     def about(self) -> dict[str, Any]:
         """The settings that decide what is found."""
         kept = ("stored", "vectors", "mode", "passage_chars", "shards", "durability")
+        if self.memory.config.rerank != "none":
+            kept += ("rerank", "rerank_candidates")
         return {name: getattr(self.memory.config, name) for name in kept}
 
     def problems(self) -> dict[str, Any]:

@@ -74,6 +74,8 @@ class Options:
     store: Path | None = None
     stored: str = "int8"
     vectors: str = "auto"
+    rerank: str = "none"
+    candidates: int = 30
 
 
 def parse(dataset: DataSet, argv: Sequence[str] | None = None) -> tuple[Options, bool]:
@@ -101,6 +103,7 @@ def parse(dataset: DataSet, argv: Sequence[str] | None = None) -> tuple[Options,
     )
     add("--stored", default="int8", metavar="CODEC", help="how hmem stores vectors")
     add("--vectors", default="auto", metavar="INDEX", help="how hmem searches vectors")
+    add_reranking(parser)
     add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(argv)
     if not given.retrieval_only:
@@ -118,8 +121,23 @@ def parse(dataset: DataSet, argv: Sequence[str] | None = None) -> tuple[Options,
             store=given.store,
             stored=given.stored,
             vectors=given.vectors,
+            rerank=given.rerank,
+            candidates=given.candidates,
         ),
         given.json,
+    )
+
+
+def add_reranking(parser: argparse.ArgumentParser) -> None:
+    """The flags by which hmem's best hits are read again."""
+    about = "local, or a model at HMEM_RERANK_BASE_URL (default: %(default)s)"
+    parser.add_argument("--rerank", default="none", metavar="NAME", help=about)
+    parser.add_argument(
+        "--candidates",
+        type=int,
+        default=30,
+        metavar="N",
+        help="hits that the reranker reads (default: %(default)s)",
     )
 
 
@@ -218,6 +236,7 @@ async def make_system(
         raise ValueError(f"--store {folder} exists: a bench starts from an empty store")
     # A loaded machine may be slow; a search that gave up on its query vector would
     # measure the machine. One message of BEAM is far longer than people's are.
+    settings = Config.from_env()
     config = Config(
         max_message_chars=10_000_000,
         max_messages=100_000,
@@ -225,6 +244,11 @@ async def make_system(
         stored=options.stored,
         vectors=options.vectors,
         query_embed_timeout=60.0,
+        rerank=options.rerank,
+        rerank_base_url=settings.rerank_base_url,
+        rerank_api_key=settings.rerank_api_key,
+        rerank_candidates=options.candidates,
+        rerank_timeout=60.0,
     )
     memory = await stack.enter_async_context(AsyncMemory(config, embedder=embedder))
     return HmemSystem(memory, facts)

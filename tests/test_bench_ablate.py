@@ -1,13 +1,16 @@
 """The ablation leaves out what it says, and nothing else."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import bench.ablate
 from bench.ablate import ablate, table, variants, without
-from bench.running import Options
+from bench.beam import BEAM
+from bench.running import Options, parse
+from hmem import register_reranker
 from hmem.scoring import Weights
 from hmem.testing.fakes import HashEmbedder
 
@@ -52,6 +55,43 @@ async def test_a_run_gives_each_variant_by_budget_and_conversation(
     other = Options(data=DATA / data, system="bm25", cache=tmp_path)
     with pytest.raises(ValueError, match="only hmem"):
         await ablate(other, embedder=HashEmbedder(32))
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "acme_bench.py").write_text(
+        "from hmem.testing.fakes import WordReranker\n"
+        "made = []\n"
+        "def make(config):\n    made.append(WordReranker())\n    return made[-1]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+async def test_with_a_reranker_its_share_is_what_varies(
+    tmp_path: Path, acme: None
+) -> None:
+    register_reranker("acme-bench", "acme_bench:make")
+    options = Options(
+        data=DATA / "locomo_shape.json",
+        budgets=(40, 900),
+        cache=tmp_path,
+        rerank="acme-bench",
+        candidates=7,
+    )
+    found = await ablate(options, ["share 0", "share 0.5"], embedder=HashEmbedder(32))
+    assert list(found) == ["all", "share 0", "share 0.5"]
+    assert found["all"]["evidence_recall"]["900"] == 1.0
+    (reranker,) = sys.modules.pop("acme_bench").made
+    assert reranker.closed
+    assert 0 < max(len(texts) for _, texts in reranker.calls) <= 7
+
+
+def test_the_flags_of_reranking_are_read() -> None:
+    given = ["--data", str(DATA), "--retrieval-only"]
+    options, _ = parse(BEAM, [*given, "--rerank", "local", "--candidates", "9"])
+    assert (options.rerank, options.candidates) == ("local", 9)
+    options, _ = parse(BEAM, given)
+    assert (options.rerank, options.candidates) == ("none", 30)
 
 
 def test_a_missing_file_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
