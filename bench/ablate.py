@@ -45,6 +45,8 @@ _PUT_IN: Mapping[str, Mapping[str, Any]] = {
     "with facts lending to their turns": {"turn_facts": 0.3},
     "with hops by names and links": {"fact_hops": 0.2},
     "with restatements shown": {"restatements": True},
+    "with ranks for values, k = 10": {"fusion": "rrf", "rrf_k": 10.0},
+    "with ranks for values, k = 60": {"fusion": "rrf", "rrf_k": 60.0},
 }
 _LEFT_OUT: Mapping[str, Mapping[str, Any]] = {
     "without what turns lend near them": {"turn_near": 0.0},

@@ -11,9 +11,15 @@ from bench.measure import Shown
 from bench.talks import Conversation, Fact, Question, Turn
 from bench.tokens import count
 from hmem import AsyncMemory
+from hmem.asking import read_ask
+from hmem.rank import Judged, rank_and_judge
 from hmem.records import AddResult
 from hmem.scoring import Weights
 
+_OPTIONS: tuple[str, ...] = (
+    *("vector", "category", "filters", "asked_at", "as_of", "known_at", "during"),
+    *("kinds", "min_score"),
+)
 _SQUASHED = re.compile(r"[\W_]+")
 _GAP = " \u2026 "  # between passages of one turn
 
@@ -93,13 +99,37 @@ class HmemSystem:
             claimed=block.tokens,
         )
 
+    async def judge(self, conversation: Conversation, question: Question) -> Judged:
+        """How likely hmem finds an answer, and the signs that it goes by."""
+        retriever = self.memory._rooms.retriever
+        asked_at = conversation.ended + timedelta(days=1)
+        ask = read_ask(
+            question.text,
+            user_id=conversation.id,
+            agent_id=None,
+            session_id=None,
+            k=1,
+            config=self.memory.config,
+            clock=lambda: asked_at,
+            **dict.fromkeys(_OPTIONS),
+        )
+        query, _ = await retriever._query_vector(ask, None)
+        found = await retriever.views.read(
+            conversation.id,
+            lambda view: rank_and_judge(view, ask, query, retriever.weights),
+        )
+        if found is None:
+            raise RuntimeError(f"nothing of {conversation.id} is stored")
+        return found[1]
+
     def weigh(self, weights: Weights) -> None:
         """Answer with these weights from now on."""
         self.memory._rooms.retriever.weights = weights
 
     def about(self) -> dict[str, Any]:
         """The settings that decide what is found."""
-        kept = ("stored", "vectors", "mode", "passage_chars", "shards", "durability")
+        kept: tuple[str, ...] = ("stored", "vectors", "mode", "passage_chars", "shards")
+        kept += ("durability", "fusion")
         if self.memory.config.rerank != "none":
             kept += ("rerank", "rerank_candidates")
         return {name: getattr(self.memory.config, name) for name in kept}

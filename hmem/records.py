@@ -132,9 +132,23 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NearMiss:
+    """What came close to a question that has probably no answer. `lacks` are words of the
+    question that its passage does not have, as the question has them: often what is wrong
+    with it ("Melanie", where somebody else said it)."""
+
+    hit: Hit
+    lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """What a search found, and how well it could look.
 
+    `answerability` in 0..1 is how likely the question has its answer in what it may see,
+    whatever `k` and `min_score` are (None with `k=0`); below a half `near_misses` are the
+    few rows whose own words are most like it. It is fitted on English questions, and lower
+    where words alone are searched. See docs/retrieval.md for what it is worth.
     `pending` counts the user's accepted turns that are not processed yet; `degraded` names
     what was missing (`"embedder_timeout"`, `"lexical_only"`, ...), empty when nothing was.
     `"unknown_filter_key:<key>"` is a key of the filters that is no label and that none of
@@ -145,6 +159,7 @@ class SearchResult:
     pending: int = 0
     degraded: tuple[str, ...] = ()
     answerability: float | None = None
+    near_misses: tuple[NearMiss, ...] = ()
     asked_at: datetime
     render: Callable[[int | None], Block] = field(repr=False, compare=False)
 

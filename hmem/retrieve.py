@@ -12,9 +12,17 @@ from hmem.config import Config
 from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
 from hmem.protocols import Embedder, Reranker, Space, Store
-from hmem.rank import Ask, Found, rank
+from hmem.rank import Ask, Found, rank_and_judge
 from hmem.rank.replaced import replaced
-from hmem.records import EMPTY, Block, Episode, Hit, MemoryRecord, SearchResult
+from hmem.records import (
+    EMPTY,
+    Block,
+    Episode,
+    Hit,
+    MemoryRecord,
+    NearMiss,
+    SearchResult,
+)
 from hmem.render import lines_of, pack_under, styled
 from hmem.reranking import SecondLook
 from hmem.scoring import Floats, Weights
@@ -41,13 +49,15 @@ class Lacking(NamedTuple):
 
 class _Read(NamedTuple):
     """What one look at a view gave. `passages` says of each hit where its row's passages
-    end and which one it shows."""
+    end and which one it shows; `answerability` and `near_misses` are a SearchResult's."""
 
     hits: tuple[Hit, ...]
     passages: tuple[tuple[tuple[int, ...], int], ...]
     pending: int
     lacking: Lacking
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[str, ...]
+    answerability: float
+    near_misses: tuple[NearMiss, ...]
 
 
 class Retriever:
@@ -77,7 +87,7 @@ class Retriever:
             if reranker is not None
             else None
         )
-        self.weights = weights or Weights()
+        self.weights = weights or Weights(fusion=config.fusion)
         self.views = ViewCache(
             store,
             lambda dim: index(config.vectors, dim),
@@ -134,6 +144,8 @@ class Retriever:
             hits=hits,
             pending=read.pending if read else 0,
             degraded=degraded,
+            answerability=_answerability(ask, read),
+            near_misses=read.near_misses if read else (),
             asked_at=from_micros(ask.asked_at),
             render=render,
         )
@@ -186,18 +198,35 @@ class _Look:
         self._weights = weights
 
     def __call__(self, view: View) -> _Read:
-        found = rank(view, self._ask, self._query, self._weights)
+        found, judged = rank_and_judge(view, self._ask, self._query, self._weights)
         pending = 0
         if view.pending:
             pending = int(np.isin(view.turns.job.view, list(view.pending)).sum())
-        hits = self._hits(view, found)
-        passages = tuple(view.table(f.kind).passage(f.doc) for f in found)
-        unknown = unknown_keys(view, self._ask.keep)
-        return _Read(hits, passages, pending, lacking(view), unknown)
-
-    def _hits(self, view: View, found: list[Found]) -> tuple[Hit, ...]:
         explain, older = self._ask.explain, replaced(view, self._ask)
-        return tuple(_hit(view, f, f.parts if explain else EMPTY, older) for f in found)
+        return _Read(
+            hits=tuple(
+                _hit(view, f, f.parts if explain else EMPTY, older) for f in found
+            ),
+            passages=tuple(view.table(f.kind).passage(f.doc) for f in found),
+            pending=pending,
+            lacking=lacking(view),
+            unknown=unknown_keys(view, self._ask.keep),
+            answerability=judged.answerability,
+            near_misses=tuple(
+                NearMiss(
+                    hit=_hit(view, n.found, n.found.parts if explain else EMPTY, older),
+                    lacks=n.lacks,
+                )
+                for n in judged.near
+            ),
+        )
+
+
+def _answerability(ask: Ask, read: _Read | None) -> float | None:
+    """None where nothing was looked for, 0 where nothing is stored."""
+    if not ask.k:
+        return None
+    return 0.0 if read is None else read.answerability
 
 
 def lacking(view: View) -> Lacking:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
-from math import log1p
+from math import exp, log1p
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,12 @@ class Weights:
     fact_dense: float = 0.65
     fact_words: float = 0.30
     fact_named: float = 0.05
+
+    fusion: Literal["sum", "rrf"] = "sum"
+    """Whether these signals count by their values or by the ranks they give."""
+    rrf_k: float = 10.0
+    """What is added to a rank. On dev 10 is better than the usual 60 (Cormack et al.
+    2009), which tells the best little from the rest; the sum is better than both."""
 
     turn_near: float = 0.20
     """Share of the best turn near it in its session (with `fade`)."""
@@ -105,6 +112,45 @@ def bm25(counts: Floats, lengths: Floats, mean_length: float) -> Floats:
     norm = K1 * (1.0 - B + B * lengths / np.float32(mean_length))
     saturated = counts * np.float32(K1 + 1.0) / (counts + norm)
     return np.minimum((weights / total) @ saturated, np.float32(1.0))
+
+
+def reciprocal_rank(values: Floats, *, k: float) -> Floats:
+    """(n,) in [0, 1]: (k + 1) / (k + rank), ranks from 1 by falling value, equal ones
+    alike; 0 for a value that is not positive (Cormack et al. 2009, scaled to 1)."""
+    falling = np.sort(-values)
+    ranks = np.searchsorted(falling, -values, side="left") + 1
+    return np.where(values > 0, (k + 1.0) / (k + ranks), 0.0).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """The coefficients of `answerability`: a slope per sign, and the middle at which the
+    sign says nothing.
+
+    A logistic regression fitted by `bench.answerable` on questions about LoCoMo
+    conversations 26 and 30 and BEAM chats 1 to 4, whole and session by session; those
+    that have an answer weigh as much as those that have none (the data sets' own,
+    questions about other people, questions about another session).
+    """
+
+    bias: float = -0.28
+    middles: tuple[float, ...] = (0.41, 0.74, 0.11, 0.64)
+    slopes: tuple[float, ...] = (4.9, 2.5, 4.2, 5.1)
+
+
+ANSWERING = Answering()
+HALF = 0.5
+"""Answerability below which a search names what came closest."""
+
+
+def answerability(signs: Sequence[float | None], by: Answering = ANSWERING) -> float:
+    """In 0..1: how likely a question with these signs (see `hmem.rank.answer.Signs`) has
+    its answer among what was found. A sign that is None says nothing."""
+    at = by.bias
+    for sign, middle, slope in zip(signs, by.middles, by.slopes, strict=True):
+        if sign is not None:
+            at += slope * (sign - middle)
+    return 1.0 / (1.0 + exp(-at))
 
 
 def best_first(scores: Floats, k: int) -> NDArray[np.int64]:

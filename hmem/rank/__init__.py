@@ -7,11 +7,12 @@ rows lend them (`lifts`); what the question may not see (`masks`) neither ranks 
 from hmem.rank.ask import Ask, Found
 from hmem.rank.listing import Moment, Step, as_they_came, chosen, in_time
 from hmem.rank.masks import past_mask
-from hmem.rank.ranking import rank
+from hmem.rank.ranking import Judged, rank, rank_and_judge
 
 __all__ = [
     "Ask",
     "Found",
+    "Judged",
     "Moment",
     "Step",
     "as_they_came",
@@ -19,4 +20,5 @@ __all__ = [
     "in_time",
     "past_mask",
     "rank",
+    "rank_and_judge",
 ]

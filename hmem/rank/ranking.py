@@ -1,43 +1,107 @@
 """All signals and lifts of both kinds -> one list."""
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 
+from hmem.rank.answer import Signs, closest, heard, lacking, read_signs
 from hmem.rank.ask import Ask, Found
+from hmem.rank.fusion import by_rank
 from hmem.rank.lifts import Parts, date, doubt, hold_back, lend, total
 from hmem.rank.masks import fact_mask, turn_mask
 from hmem.rank.signals import fact_parts, turn_parts
 from hmem.records import Kind
-from hmem.scoring import Floats, Weights, best_first
+from hmem.scoring import HALF, Floats, Weights, answerability, best_first
 from hmem.views.facts import Facts
 from hmem.views.table import best_passage
 from hmem.views.turns import Turns
 from hmem.views.view import View
 
 
+class Near(NamedTuple):
+    """A row that came close, and the question's words that its passage lacks."""
+
+    found: Found
+    lacks: tuple[str, ...]
+
+
+class Judged(NamedTuple):
+    """How likely an answer was found, in 0..1; below a half with what came closest."""
+
+    answerability: float
+    near: tuple[Near, ...]
+    signs: Signs
+
+
 def rank(view: View, ask: Ask, query: Floats | None, weights: Weights) -> list[Found]:
     """The best `ask.k` rows over turns and facts; filters apply before the choice."""
-    facts = fact_parts(view.facts, ask, query, weights)
-    turns = turn_parts(view.turns, ask, query, weights)
-    lend(view, ask, facts, turns, weights)
-    date(view, ask, facts, turns, weights)
-    hold_back(view.turns, ask, turns, weights)
-    doubt(view.facts, facts, weights)
-    scored = [
-        _Scored("memory", view.facts, facts),
-        _Scored("turn", view.turns, turns),
-    ]
-    allowed = [fact_mask(view.facts, ask), turn_mask(view.turns, ask)]
-    rows = [
-        np.where(mask, s.rows, -np.inf) for s, mask in zip(scored, allowed, strict=True)
-    ]
-    many = len(view.facts)
-    found = [
-        scored[0].found(at) if at < many else scored[1].found(at - many)
-        for at in best_first(np.concatenate(rows), ask.k).tolist()
-    ]
-    if ask.min_score is None:
-        return found
-    return [f for f in found if f.score >= ask.min_score]
+    return _Ranking(view, ask, query, weights).found()
+
+
+def rank_and_judge(
+    view: View, ask: Ask, query: Floats | None, weights: Weights
+) -> tuple[list[Found], Judged]:
+    """The same, and how likely it is that an answer is among all that may be seen,
+    whatever `ask.k` and `ask.min_score` are."""
+    ranking = by_value = _Ranking(view, ask, query, weights)
+    if weights.fusion != "sum":  # ranks do not tell how well the best fits
+        by_value = _Ranking(view, ask, query, replace(weights, fusion="sum"))
+    signs = by_value.signs()
+    value = answerability(signs) if signs.match else 0.0
+    near = ranking.near() if 0.0 < value < HALF else ()
+    return ranking.found(), Judged(value, near, signs)
+
+
+class _Ranking:
+    """One question's scores of all rows of a view."""
+
+    def __init__(self, view: View, ask: Ask, query: Floats | None, w: Weights) -> None:
+        self._view, self._ask, self._w = view, ask, w
+        facts = fact_parts(view.facts, ask, query, w)
+        turns = turn_parts(view.turns, ask, query, w)
+        self._seen = fact_mask(view.facts, ask), turn_mask(view.turns, ask)
+        own = heard(view.facts, facts, self._seen[0], w.fact_dense, w.fact_words)
+        said = heard(view.turns, turns, self._seen[1], w.turn_dense, w.turn_words)
+        self._heard = own, said
+        if w.fusion == "rrf":
+            by_rank("memory", facts, w)
+            by_rank("turn", turns, w)
+        lend(view, ask, facts, turns, w)
+        date(view, ask, facts, turns, w)
+        hold_back(view.turns, ask, turns, w)
+        doubt(view.facts, facts, w)
+        self._scored = (
+            _Scored("memory", view.facts, facts),
+            _Scored("turn", view.turns, turns),
+        )
+        self._rows = np.concatenate(
+            [
+                np.where(mask, s.rows, -np.inf)
+                for s, mask in zip(self._scored, self._seen, strict=True)
+            ]
+        )
+
+    def found(self) -> list[Found]:
+        """The best rows."""
+        facts, turns = self._scored
+        many, least = len(self._view.facts), self._ask.min_score
+        found = [
+            facts.found(at) if at < many else turns.found(at - many)
+            for at in best_first(self._rows, self._ask.k).tolist()
+        ]
+        return found if least is None else [f for f in found if f.score >= least]
+
+    def signs(self) -> Signs:
+        """What speaks for an answer among the rows."""
+        return read_signs(self._view, self._ask, *self._heard, self._rows)
+
+    def near(self) -> tuple[Near, ...]:
+        """What came closest."""
+        facts, turns = self._scored
+        rows = closest(self._view, *self._heard)
+        found = [(facts if kind == "memory" else turns).found(at) for kind, at in rows]
+        return tuple(Near(f, lacking(self._view, f, self._ask)) for f in found)
 
 
 class _Scored:

@@ -1,0 +1,204 @@
+"""How likely it is that what was found answers a question, and what came closest.
+
+Similarity alone does not tell: a question about what somebody else did, or about a detail
+that was never given, resembles what was said as much as one that has an answer. What tells
+is whether the question's words were ever used, and whether what resembles it speaks of
+the person it asks about.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmem.protocols import TurnRow
+from hmem.rank.ask import Ask, Found
+from hmem.rank.lifts import Parts
+from hmem.records import Kind
+from hmem.scoring import Floats, best_first
+from hmem.text import lexical, turn_key
+from hmem.times import from_micros
+from hmem.views import View
+from hmem.views.facts import Facts
+from hmem.views.turns import Turns
+
+_READ = 8
+"""Passages read for whom they speak of."""
+_BEST = 10
+"""Scores whose mean tells how well the best fit."""
+_NEAR = 3
+"""Rows that came closest, at most."""
+_MOST_LACKS = 8
+_HIDDEN = np.float32(-np.inf)
+_OWN = re.compile(r"\b(?:i|im|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
+_YOURS = re.compile(r"\b(?:you|u|ya|your|yours|yourself)\b", re.IGNORECASE)
+_WORD = re.compile(r"\w[\w'+#.-]*")
+
+
+class Signs(NamedTuple):
+    """What speaks for there being an answer; None where it cannot tell.
+
+    `match`: the mean of the ten best scores. `known`: the share of the question's words,
+    by how rare they are, that occur in what it may see. `about`: where it names one
+    speaker of several, whether what resembles it speaks of that one (1) or of others (-1).
+    `fact`: the best cosine of a fact.
+    """
+
+    match: float
+    known: float | None = None
+    about: float | None = None
+    fact: float | None = None
+
+
+class Heard(NamedTuple):
+    """What the passages of one kind say themselves, before anything is lent or held back:
+    (docs,) their cosine and how many of the question's words they hold, in 0..1 each; and
+    which of them the question may see (None: all)."""
+
+    cosine: Floats
+    words: Floats
+    seen: NDArray[np.bool_] | None
+
+    @property
+    def like(self) -> Floats:
+        """(docs,) how much passages resemble the question; -inf for hidden ones."""
+        return self.masked((self.cosine + self.words) * np.float32(0.5))
+
+    def masked(self, values: Floats) -> Floats:
+        """The values with -inf for hidden passages."""
+        return values if self.seen is None else np.where(self.seen, values, _HIDDEN)
+
+
+def heard(
+    table: Turns | Facts,
+    parts: Parts,
+    seen: NDArray[np.bool_],
+    dense: float,
+    words: float,
+) -> Heard:
+    """From parts with the weights `dense` and `words`; `seen` is (rows,)."""
+    none = np.zeros(table.docs, np.float32)
+    return Heard(
+        parts["dense"] / np.float32(dense) if dense and "dense" in parts else none,
+        parts["words"] / np.float32(words) if words and "words" in parts else none,
+        None if seen.all() else seen[table.doc_row.view],
+    )
+
+
+def read_signs(
+    view: View, ask: Ask, facts: Heard, turns: Heard, scores: Floats
+) -> Signs:
+    """The signs of a question; `scores` are those of all rows, -inf for hidden ones."""
+    match = _best(scores)
+    if match <= 0.0:
+        return Signs(0.0)
+    return Signs(
+        match=match,
+        known=_known(view, ask, facts, turns),
+        about=_about(view.turns, ask, turns),
+        fact=_fact(facts),
+    )
+
+
+def _best(scores: Floats) -> float:
+    """The mean of the best few; fewer count as they are."""
+    some = scores[scores > 0]
+    if len(some) > _BEST:
+        some = np.partition(some, len(some) - _BEST)[-_BEST:]
+    return float(some.mean()) if len(some) else 0.0
+
+
+def _fact(facts: Heard) -> float | None:
+    cosines = facts.masked(facts.cosine)
+    best = float(cosines.max()) if len(cosines) else 0.0
+    return best if best > 0.0 else None
+
+
+def _known(view: View, ask: Ask, facts: Heard, turns: Heard) -> float | None:
+    """The share of the question's words that were used at all, the rare ones more."""
+    if not len(ask.terms):
+        return None
+    used = np.zeros(len(ask.terms), np.int64)
+    docs = 0
+    for table, of in ((view.facts, facts), (view.turns, turns)):
+        used += table.lexicon.uses(ask.terms, of.seen)
+        docs += table.docs
+    rare = np.log1p(docs / (1.0 + used))
+    return float((rare * (used > 0)).sum() / rare.sum())
+
+
+def _about(turns: Turns, ask: Ask, said: Heard) -> float | None:
+    """Whether the passages most like the question speak of the one speaker it names.
+
+    Who says "I" speaks of themselves, who says "you" of another.
+    """
+    terms = frozenset(ask.terms.tolist())
+    names = [n for n, name in enumerate(turns.speaker_terms) if name and name <= terms]
+    if len(names) != 1 or len(turns.speaker_terms) < 3:  # the first stands for nobody
+        return None
+    own = [t for t in ask.terms.tolist() if t not in turns.speaker_terms[names[0]]]
+    like = _like(turns, np.array(own, np.uint32), said)
+    total = share = 0.0
+    for doc in best_first(like, _READ).tolist():
+        if like[doc] <= 0:
+            break
+        row = turns.rows[turns.doc_row.view[doc]]
+        start, end = turns.span(doc)
+        selfs, others = _persons(row.text[start:end])
+        leaning = (selfs - others) / (selfs + others + 1.0)
+        if turns.doc_speaker.view[doc] != names[0]:
+            leaning = -leaning
+        weight = float(like[doc]) ** 4
+        total, share = total + weight, share + weight * leaning
+    return share / total if total else None
+
+
+def _persons(text: str) -> tuple[int, int]:
+    """How often a passage says "I", and how often "you"."""
+    return len(_OWN.findall(text)), len(_YOURS.findall(text))
+
+
+def _like(turns: Turns, terms: NDArray[np.uint32], said: Heard) -> Floats:
+    """(docs,) how much passages resemble a question, names aside: half of it the share of
+    its words that they hold, half their cosine; -inf for those that it may not see."""
+    found = turns.lexicon.postings(terms)
+    rare = np.log1p(turns.docs / (1.0 + found.held))
+    share = rare / (rare.sum() or 1.0)
+    held = np.bincount(found.docs, share[found.term], minlength=turns.docs)
+    return said.masked((held.astype(np.float32) + said.cosine) * np.float32(0.5))
+
+
+def closest(view: View, facts: Heard, turns: Heard) -> list[tuple[Kind, int]]:
+    """The rows whose own words are most like the question, the nearest first."""
+    many = len(facts.cosine)
+    both = np.concatenate([facts.like, turns.like])
+    rows: dict[tuple[Kind, int], None] = {}
+    for at in best_first(both, 4 * _NEAR).tolist():
+        if len(rows) == _NEAR or both[at] <= 0:
+            break
+        kind: Kind = "memory" if at < many else "turn"
+        doc = at if at < many else at - many
+        rows[kind, int(view.table(kind).doc_row.view[doc])] = None
+    return list(rows)
+
+
+def lacking(view: View, found: Found, ask: Ask) -> tuple[str, ...]:
+    """The question's words, as it has them, that the passage found does not have."""
+    table = view.table(found.kind)
+    start, end = table.span(found.doc)
+    row = table.rows[found.at]
+    text = row.text[start:end]
+    if isinstance(row, TurnRow):
+        said = from_micros(row.observed_at)
+        text = turn_key(text, speaker=row.name or row.role, at=said)
+    held = frozenset(lexical(text).tolist())
+    wanted = frozenset(ask.terms.tolist())
+    lacks: dict[str, None] = {}
+    for word in _WORD.findall(ask.query[:1_000]):
+        hashes = frozenset(lexical(word).tolist()) & wanted
+        if hashes and not hashes & held:
+            lacks[word.removesuffix("'s")] = None
+        if len(lacks) == _MOST_LACKS:
+            break
+    return tuple(lacks)

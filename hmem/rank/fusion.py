@@ -1,0 +1,25 @@
+"""Parts of a score by rank instead of by value (reciprocal rank fusion)."""
+
+import numpy as np
+
+from hmem.rank.lifts import Parts
+from hmem.records import Kind
+from hmem.scoring import Weights, reciprocal_rank
+
+_SIGNALS: dict[Kind, tuple[str, ...]] = {
+    "turn": ("dense", "window_dense", "words", "window_words", "speaker"),
+    "memory": ("dense", "words", "named"),
+}
+
+
+def by_rank(kind: Kind, parts: Parts, w: Weights) -> None:
+    """Let each signal of a kind add its weight times a passage's reciprocal rank by it.
+
+    The best passage by every signal gets 1, as with values, so scores keep their scale;
+    but a score says how a row compares with others, not how well it fits.
+    """
+    prefix = "fact" if kind == "memory" else "turn"
+    for name in _SIGNALS[kind]:
+        if name in parts:
+            weight = np.float32(getattr(w, f"{prefix}_{name}"))
+            parts[name] = weight * reciprocal_rank(parts[name], k=w.rrf_k)
