@@ -1,8 +1,10 @@
 """What a passage says itself: meaning and words, its own and its window's, and names."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hmem.rank.ask import Ask
+from hmem.rank.masks import seen_turns
 from hmem.rank.words import own_words, window_words
 from hmem.scoring import Floats, Weights
 from hmem.views.facts import Facts
@@ -21,13 +23,17 @@ def turn_parts(
     if not turns.docs:
         return {}
     parts: dict[str, Floats] = {}
-    cosines = _cosines(turns, query, w)
+    seen = _seen_docs(turns, ask)
+    cosines = _cosines(turns, query, w, seen)
     if cosines is not None:
         parts["dense"] = _cosine(w.turn_dense, cosines[0])
         parts["window_dense"] = _cosine(w.turn_window_dense, cosines[1])
     if len(ask.terms):
         found = turns.lexicon.postings(ask.terms)
-        words, window = own_words(turns.lexicon, found), window_words(turns, found)
+        words, window = (
+            own_words(turns.lexicon, found),
+            window_words(turns, found, seen),
+        )
         parts["words"] = np.float32(w.turn_words) * words
         parts["window_words"] = np.float32(w.turn_window_words) * window
         spoken = _spoken_of(turns, ask)
@@ -36,13 +42,23 @@ def turn_parts(
     return parts
 
 
+def _seen_docs(turns: Turns, ask: Ask) -> NDArray[np.bool_] | None:
+    """(docs,) what may stand in others' windows; None when that is all. What was said
+    later, or is not the asker's to see, must not lift its neighbours."""
+    seen = seen_turns(turns, ask)
+    if seen is None or seen.all():
+        return None
+    docs: NDArray[np.bool_] = seen[turns.doc_row.view]
+    return docs
+
+
 def _cosine(weight: float, cosines: Floats) -> Floats:
     """What a cosine adds to a score; one that points away counts nothing."""
     return np.maximum(cosines, np.float32(0)) * np.float32(weight)
 
 
 def _cosines(
-    turns: Turns, query: Floats | None, w: Weights
+    turns: Turns, query: Floats | None, w: Weights, seen: NDArray[np.bool_] | None
 ) -> tuple[Floats, Floats] | None:
     """(docs,) cosines of passages and of their windows with the question, None where
     there are none to be had.
@@ -53,9 +69,11 @@ def _cosines(
     if turns.index is None:
         return None
     waiting = turns.newest_without_vector(_NEWEST)
+    if seen is not None:
+        waiting = waiting[seen[waiting]]
     if query is not None:
         own = turns.dense(query)
-        window = turns.windows(own)
+        window = turns.windows(own, seen)
     elif len(waiting):
         own, window = np.zeros((2, turns.docs + 1), np.float32)
         window = window[:-1]

@@ -25,14 +25,26 @@ def own_words(lexicon: Lexicon, found: Postings) -> Floats:
     return np.minimum(whole, 1.0).astype(np.float32)
 
 
-def window_words(turns: Turns, found: Postings) -> Floats:
-    """(passages,) in [0, 1]: the same of windows, as if each were a passage."""
-    counts = turns.window_counts(found)
+def window_words(
+    turns: Turns, found: Postings, seen: NDArray[np.bool_] | None = None
+) -> Floats:
+    """(passages,) in [0, 1]: the same of windows, as if each were a passage. Passages that
+    `seen` leaves out are in nobody's window."""
+    counts = turns.window_counts(found if seen is None else _among(found, seen))
     held = np.array([np.count_nonzero(term) for term in counts > 0])
-    norm = counts + turns.window_norms
+    norms = turns.window_norms if seen is None else turns.window_norms_of(seen)
+    norm = counts + norms
     np.divide(counts, norm, out=norm)
     scores: Floats = _worth(held, turns.docs) @ norm
     return np.minimum(scores, _ONE, out=scores)
+
+
+def _among(found: Postings, seen: NDArray[np.bool_]) -> Postings:
+    """The entries of some passages."""
+    here = seen[found.docs]
+    return found._replace(
+        term=found.term[here], docs=found.docs[here], counts=found.counts[here]
+    )
 
 
 def _worth(held: NDArray[np.int64], n: int) -> Floats:

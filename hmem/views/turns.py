@@ -43,11 +43,12 @@ class Turns(Table[TurnRow]):
         self.window_norm = Grow(np.float32)
         self._last: dict[int, int] = {}
         self._window_norms: NDArray[np.float32] | None = None
+        self._seen_norms: tuple[NDArray[np.bool_], NDArray[np.float32]] | None = None
 
     def append(self, rows: Sequence[TurnRow]) -> None:
         """Add new turns, in sequence order."""
         docs = self.append_rows(rows)
-        self._window_norms = None
+        self._window_norms = self._seen_norms = None
         self.observed.extend([r.observed_at for r in rows])
         self.recorded.extend([r.recorded_at for r in rows])
         self.job.extend([r.job for r in rows])
@@ -132,6 +133,7 @@ class Turns(Table[TurnRow]):
     def _renew_windows(
         self, docs: NDArray[np.int64], vectors: NDArray[np.float32]
     ) -> None:
+        self._seen_norms = None
         around = np.concatenate([docs, self.before.view[docs], self.after.view[docs]])
         centres = np.unique(around[around >= 0])
         needed = np.concatenate(
@@ -168,6 +170,14 @@ class Turns(Table[TurnRow]):
             self._window_norms = norms(lengths, float(lengths.mean()) or 1.0)
         return self._window_norms
 
+    def window_norms_of(self, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The same without the words of docs that `seen` leaves out, against the mean of
+        all windows."""
+        lengths = np.append(self.lexicon.lengths.view, np.float32(0))
+        mean = float(self._around(lengths).mean()) or 1.0
+        lengths[:-1] *= seen
+        return norms(self._around(lengths), mean)
+
     def _around(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """(docs,) each doc's value and its neighbours', which count less the further away
         they are. The last value, of no doc, is 0."""
@@ -197,13 +207,42 @@ class Turns(Table[TurnRow]):
             counts[row + side.view[docs]] += far
         return counts.reshape(-1, width)[:, :-1]
 
-    def windows(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(docs,) cosines of the windows, from `dense()` of the same query."""
+    def windows(
+        self, own: NDArray[np.float32], seen: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float32]:
+        """(docs,) cosines of the windows, from `dense()` of the same query. Docs that
+        `seen` leaves out are in nobody's window; their own count nothing."""
+        if seen is not None:
+            own = np.where(np.append(seen, np.False_), own, np.float32(0))
         total = own.take(self.before.view)
         total += own.take(self.after.view)
         total += own[:-1]
-        total /= self.window_norm.view
+        total /= self.window_norm.view if seen is None else self._norms_of(seen)
         return total
+
+    def _norms_of(self, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """(docs,) lengths of the windows' sums, of docs that are seen. Those of the last
+        question are kept: an agent asks for the same rows again."""
+        if self._seen_norms is None or not np.array_equal(self._seen_norms[0], seen):
+            self._seen_norms = seen, self._sums_of(seen)
+        return self._seen_norms[1]
+
+    def _sums_of(self, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The same, by a read-back where a window loses a neighbour and keeps another."""
+        norms: NDArray[np.float32] = self.window_norm.view.copy()
+        sides = self.before.view, self.after.view
+        padded = np.append(seen, np.False_)
+        kept = np.array([padded[side] for side in sides])
+        loses = (np.array([side >= 0 for side in sides]) & ~kept).any(axis=0) & seen
+        norms[loses & ~kept.any(axis=0)] = 1.0
+        pairs = np.flatnonzero(loses & kept.any(axis=0))
+        if len(pairs) and self.scan is not None:
+            other = np.where(kept[0, pairs], sides[0][pairs], sides[1][pairs])
+            total = self.scan.vectors(pairs.astype(np.uint64))
+            total += self.scan.vectors(other.astype(np.uint64))
+            norm = np.sqrt(np.einsum("ij,ij->i", total, total))
+            norms[pairs] = np.where(norm > 1e-6, norm, 1.0)
+        return norms
 
     @property
     def nbytes(self) -> int:
