@@ -92,6 +92,8 @@ def short(conversations: Sequence[Conversation]) -> Iterator[Case]:
     chance = random.Random(7)
     for one in conversations:
         parts = sessions(one)
+        if len(parts) == 1:
+            continue
         where = {t.id: t.session for t in one.turns}
         for question in one.questions:
             held = {where[turn] for turn in question.gold}
@@ -111,12 +113,11 @@ async def ask_all(
     cases: Sequence[Case],
     group: str,
     *,
-    embedder: Embedder | None = None,
+    embedder: Embedder,
 ) -> list[Asked]:
     """Take in whoever is asked, and ask. Raises what hmem raises."""
     found: list[Asked] = []
     async with AsyncExitStack() as stack:
-        embedder = await cached(options, embedder, stack)
         system = await make_system(options, embedder, stack)
         if not isinstance(system, HmemSystem):
             raise ValueError("only hmem tells how likely an answer is")
@@ -149,6 +150,7 @@ def fit(cases: Sequence[Asked]) -> Answering:
     middles = np.array([_middle(cases, weights, i) for i in range(len(_SIGNS))])
     rows = np.array([_told(c.signs, middles) for c in cases])
     scale = np.sqrt((weights[:, None] * rows**2).sum(axis=0) / weights.sum())
+    scale[scale == 0.0] = 1.0  # a sign that never told
     bias, *slopes = _logistic(rows / scale, answers, weights)
     return Answering(
         bias=float(bias),
@@ -253,21 +255,27 @@ def _auroc(values: Sequence[float], own: list[int], none: list[int]) -> float:
 
 
 async def run(
-    locomo: Path | None, beam: Path | None, cache: Path | None
+    locomo: Path | None,
+    beam: Path | None,
+    cache: Path | None,
+    *,
+    embedder: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Ask everything of everybody and report."""
+    """Ask everything of everybody and report. `embedder` stands in for the local model."""
     options = Options(data=Path(), cache=cache)
     cases: list[Asked] = []
-    if locomo is not None:
-        talks = locomo_data.load(locomo)
-        for facts in ("none", "observations"):
+    async with AsyncExitStack() as stack:
+        one = await cached(options, embedder, stack)
+        talks = [] if locomo is None else locomo_data.load(locomo)
+        for facts in ("none", "observations") if talks else ():
             given = replace(options, facts=facts)
             name = "locomo" if facts == "none" else "locomo with facts"
-            cases += await ask_all(given, list(whole(talks)), name)
-            cases += await ask_all(given, list(short(talks)), f"{name}, short")
-    if beam is not None:
-        chats = beam_data.load(beam)
-        cases += await ask_all(options, list(whole(chats)), "beam")
+            for asking, more in ((whole, ""), (short, ", short")):
+                asked = list(asking(talks))
+                cases += await ask_all(given, asked, name + more, embedder=one)
+        if beam is not None:
+            asked = list(whole(beam_data.load(beam)))
+            cases += await ask_all(options, asked, "beam", embedder=one)
     return report(cases)
 
 
