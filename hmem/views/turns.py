@@ -229,20 +229,20 @@ class Turns(Table[TurnRow]):
 
     def _sums_of(self, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The same, by a read-back where a window loses a neighbour and keeps another."""
-        norms: NDArray[np.float32] = self.window_norm.view.copy()
+        out: NDArray[np.float32] = self.window_norm.view.copy()
         sides = self.before.view, self.after.view
         padded = np.append(seen, np.False_)
         kept = np.array([padded[side] for side in sides])
         loses = (np.array([side >= 0 for side in sides]) & ~kept).any(axis=0) & seen
-        norms[loses & ~kept.any(axis=0)] = 1.0
+        out[loses & ~kept.any(axis=0)] = 1.0
         pairs = np.flatnonzero(loses & kept.any(axis=0))
         if len(pairs) and self.scan is not None:
             other = np.where(kept[0, pairs], sides[0][pairs], sides[1][pairs])
             total = self.scan.vectors(pairs.astype(np.uint64))
             total += self.scan.vectors(other.astype(np.uint64))
             norm = np.sqrt(np.einsum("ij,ij->i", total, total))
-            norms[pairs] = np.where(norm > 1e-6, norm, 1.0)
-        return norms
+            out[pairs] = np.where(norm > 1e-6, norm, 1.0)
+        return out
 
     @property
     def nbytes(self) -> int:
