@@ -158,13 +158,13 @@ def test_words_of_windows_are_those_that_are_seen(seed: int) -> None:
     turns, terms = view.turns, query_tokens("bean soup")
     found = turns.lexicon.postings(terms)
     got = window_words(turns, found, seen)
-    # By the formula: what is seen of each window, against the mean of all windows.
+    # By the formula: what is seen of each window, against all windows' worth and mean.
     counts = turns.lexicon.counts(terms)[:, :-1]
     reach = np.array(
         [[max(0.0, 1 - abs(i - j) / 4) for j in range(40)] for i in range(40)]
     )
     reach[reach < 0.5] = 0
-    held = np.count_nonzero((counts * seen) @ reach, axis=1)
+    held = np.count_nonzero(counts @ reach, axis=1)
     rare = np.log1p((40 - held + 0.5) / (held + 0.5))
     lengths = turns.lexicon.lengths.view
     norm = 1.2 * (0.25 + 0.75 * (lengths * seen) @ reach / (lengths @ reach).mean())
@@ -192,7 +192,9 @@ async def test_what_an_agent_may_not_see_lifts_nothing_of_its_own(
                 await mem.add(text, **MAYA, session_id="s", agent_id="a")
                 if n == 2:
                     await mem.add(here, **MAYA, session_id="s", agent_id="b")
-            await mem.add(elsewhere, **MAYA, session_id="t", agent_id="b")
+            # As far from others as here: what a word is worth stays the same.
+            for text in ("one", "two", elsewhere, "three", "four"):
+                await mem.add(text, **MAYA, session_id="t", agent_id="b")
             await mem.flush()
             found = await mem.search("zorple safe ladder", **MAYA, agent_id="a")
             orders.append([hit.text for hit in found])

@@ -15,7 +15,7 @@ from hmem.config import Config
 from hmem.editing import events_of
 from hmem.errors import DamagedStoreError
 from hmem.protocols import JobEnd, Note, Profile, PutProfile
-from hmem.stores import schema
+from hmem.stores import formers, schema
 from hmem.stores.embedded import EmbeddedStore
 from hmem.stores.journal import REINSTATED
 from hmem.testing.store.making import (
@@ -156,7 +156,11 @@ async def test_what_was_written_then_is_read_as_it_was_meant(folder: Path) -> No
     await store.aclose()
 
 
-async def test_a_late_arrival_of_then_is_undone_now(folder: Path) -> None:
+@pytest.mark.parametrize("few", [0, 64])
+async def test_a_late_arrival_of_then_is_undone_now(
+    folder: Path, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formers, "_FEW", few)
     store = opened(folder)
     await store.open()
     view = await kept(store, "ana")

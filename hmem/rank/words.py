@@ -29,10 +29,12 @@ def window_words(
     turns: Turns, found: Postings, seen: NDArray[np.bool_] | None = None
 ) -> Floats:
     """(passages,) in [0, 1]: the same of windows, as if each were a passage. Passages that
-    `seen` leaves out are in nobody's window."""
-    counts = turns.window_counts(found if seen is None else _among(found, seen))
+    `seen` leaves out are in nobody's window; what a word is worth is by all windows."""
+    counts, norms = turns.window_counts(found), turns.window_norms
     held = np.array([np.count_nonzero(term) for term in counts > 0])
-    norms = turns.window_norms if seen is None else turns.window_norms_of(seen)
+    if seen is not None:
+        counts = turns.window_counts(_among(found, seen))
+        norms = turns.window_norms_of(seen)
     norm = counts + norms
     np.divide(counts, norm, out=norm)
     scores: Floats = _worth(held, turns.docs) @ norm
