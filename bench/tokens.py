@@ -1,6 +1,7 @@
-"""Exact cl100k tokens, offline."""
+"""Exact cl100k and o200k tokens, offline."""
 
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from hmem.errors import MissingExtraError
@@ -16,6 +17,19 @@ def _encoding() -> Any:
         raise MissingExtraError("bench", "bench") from e
 
 
+@cache
+def _o200k() -> Any:
+    try:
+        return import_module("bpe_openai").get_encoding("o200k_base")
+    except ModuleNotFoundError as e:
+        raise MissingExtraError("bench", "bench") from e
+
+
 def count(text: str) -> int:
     """How many cl100k tokens `text` is. Raises MissingExtraError."""
     return len(_encoding().encode_ordinary(text))
+
+
+def count_o200k(text: str) -> int:
+    """How many o200k tokens `text` is. Raises MissingExtraError."""
+    return len(_o200k().encode_ordinary(text))

@@ -142,6 +142,25 @@ def test_a_dot_inside_a_word_ends_no_sentence() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        pytest.param(
+            "so " * 90 + "the kiln cracked " + "and on " * 90, "kiln", id="talk"
+        ),
+        pytest.param("天" * 300 + "窯" + "地" * 300, "窯", id="no spaces"),
+        pytest.param("_" * 300 + " kiln " + "-" * 300, "kiln", id="rulers"),
+        pytest.param("| x " * 90 + "| kiln |" + " y |" * 90, "kiln", id="table"),
+    ],
+)
+def test_of_a_sentence_without_end_the_part_asked_for_is_shown(
+    text: str, word: str
+) -> None:
+    got = excerpt(text, terms(word), limit=140)
+    assert word in got
+    assert len(got) <= 144
+
+
 @pytest.mark.parametrize("limit", [10, 40, 140])
 @pytest.mark.parametrize(
     "text",

@@ -100,6 +100,34 @@ def test_one_line_keeps_words_of_every_script() -> None:
     assert one_line(" 東京 \n ฉันชอบแมว\t🐝 ") == "東京 ฉันชอบแมว 🐝"
 
 
+FAMILY, FAIRER = (
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467",
+    "\u0646\u0645\u06cc\u200c\u062e\u0648",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(f"we {FAMILY} {FAIRER}", f"we {FAMILY} {FAIRER}", id="joined"),
+        pytest.param("k\u0937\u094d\u200d", "k\u0937\u094d", id="joins nothing"),
+        pytest.param("na\u200bme co\u00adop \ufeffx", "name coop x", id="no width"),
+        pytest.param("\u202epay Bo\u202c \u2066x\u2069", "pay Bo x", id="directions"),
+        pytest.param("a\U000e0069\U000e0067b", "ab", id="letters of tags"),
+        pytest.param("m\u200da\u200cy", "may", id="joiners in ASCII"),
+        pytest.param(
+            "\u0645\u200c\u200c\u200c\u0645", "\u0645\u0645", id="many joiners"
+        ),
+        pytest.param("\U0001fae8 \U0001fae9", "\U0001fae8 \U0001fae9", id="new emoji"),
+        pytest.param("a\x07b\x1bc\ufffe\U0010ffff d", "a b c d", id="controls"),
+        pytest.param("a\ue000b", "a b", id="private use"),
+    ],
+)
+def test_one_line_keeps_what_can_be_seen(text: str, shown: str) -> None:
+    assert one_line(text) == shown
+    assert one_line(shown) == shown
+
+
 @pytest.mark.parametrize("cap", [0, 1, 5, 17, 60, 250, 1_000])
 def test_the_cap_holds_and_the_count_is_the_texts_own(cap: int) -> None:
     rng = random.Random(cap)

@@ -1,5 +1,7 @@
 """One line of a block: what it says, and when it is dated."""
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -53,11 +55,41 @@ class Line:
 
 
 def one_line(text: str) -> str:
-    """Text with every run of white space and control characters as one blank."""
+    """Text with every run of white space and control characters as one blank, and without
+    what is not seen: directions, widths of nothing, letters of tags. What joins two
+    letters, or two emoji to one, stays."""
     line = " ".join(text.split())
     if line.isprintable():
         return line
-    return " ".join("".join(c if c.isprintable() else " " for c in line).split())
+    return " ".join(_JOINS_NOTHING.sub("", line).translate(_SHOWN).split())
+
+
+class _Shown(dict[int, str]):
+    """`str.translate` table that works out one character at a time, once."""
+
+    def __missing__(self, point: int) -> str:
+        shown = self[point] = _shown(point)
+        return shown
+
+
+_SHOWN = _Shown()
+# A joiner beside ASCII or beside another one: there is no letter that it could change.
+_JOINS_NOTHING = re.compile(
+    "(?<![^\0-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f\u200c\u200d])"
+)
+
+
+def _shown(point: int) -> str:
+    """What is left of a character."""
+    char = chr(point)
+    if char.isprintable() or char in "\u200c\u200d":
+        return char
+    category = unicodedata.category(char)
+    if category == "Cf" or 0xE0000 <= point < 0xE1000:
+        return ""
+    # This Python may not know an emoji or a letter yet; what never will be one goes.
+    never = point & 0xFFFE == 0xFFFE or 0xFDD0 <= point <= 0xFDEF
+    return char if category == "Cn" and not never else " "
 
 
 def event_words(

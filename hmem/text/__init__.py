@@ -5,10 +5,11 @@ text always finds it; no input raises.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from threading import Lock
 from zlib import crc32
 
@@ -73,6 +74,7 @@ _SYMBOL = (
 _FLAG = "\U0001f1e6-\U0001f1ff"
 _KNOWN = f"{_DENSE}{_LATIN}{_GREEK}{_CYRILLIC}{_ARABIC}{_HEBREW}{_INDIC}"
 _LONGEST = 64  # a longer run is chopped, so that no word is unbounded
+_PAGE = 1_024  # characters of a query that are read at once
 _RUN = re.compile(
     r"[0-9]{1,32}(?:[.,:/\-][0-9]{1,32}){1,8}(?![0-9])"
     rf"|[a-z](?:\+\+|\#)(?![\w+\#])"
@@ -131,15 +133,37 @@ def query_tokens(text: str, *, limit: int = 256) -> NDArray[np.uint32]:
     Reads no more of a huge query than that takes.
     """
     seen: dict[int, None] = {}
-    text = normalise(text[: 64 * limit])
-    for run in _RUN.finditer(text):
-        seen.update(dict.fromkeys(map(_hash, _words_of(run[0]))))
+    met: dict[str, None] = {}
+    long: dict[str, None] = {}
+    for run in _query_runs(text[: 64 * limit]):
+        if run in met:
+            continue
+        met[run] = None
+        if len(run) <= _LONGEST:
+            seen.update(dict.fromkeys(_hashes_of(run)))
+        else:  # a page of a script without spaces, much of which was met
+            fresh = dict.fromkeys(word for word in _words_of(run) if word not in long)
+            long.update(fresh)
+            seen.update(dict.fromkeys(map(_hash, fresh)))
         if len(seen) >= limit:
             break
     if not seen:
-        for run in _RUN.finditer(text):
-            seen.update(dict.fromkeys(map(_hash, _plain_words(run[0]))))
-    return np.array(list(seen)[:limit], dtype=np.uint32)
+        seen.update(_hash_plain(met))
+    return np.array(list(islice(seen, limit)), dtype=np.uint32)
+
+
+def _query_runs(text: str) -> Iterator[str]:
+    """The runs of a text, a page of it at a time: most queries are told by the first."""
+    start = 0
+    while start < len(text):
+        page = text[start : start + _PAGE + 1]
+        size = passages(page, limit=_PAGE)[0]
+        yield from _RUN.findall(normalise(page[:size]))
+        start += size
+
+
+def _hash_plain(runs: Iterable[str]) -> dict[int, None]:
+    return {_hash(word): None for run in runs for word in _plain_words(run)}
 
 
 def content_hash(text: str) -> bytes:
