@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -18,6 +19,7 @@ from hmem.protocols import (
     Outcome,
     WritePlan,
 )
+from hmem.stores import formers
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import FrozenClock
 from hmem.text import content_hash, lexical
@@ -369,7 +371,9 @@ def new_memory(text: str, since: int, expires: int | None = None) -> NewMemory:
 async def live(seed: int, steps: int) -> Counter[str]:
     """Random lives of so many steps. What was met."""
     clock = FrozenClock()
-    with tempfile.TemporaryDirectory() as folder:
+    # Whole users are read in one go, changes one by one, also of as few rows as here.
+    few = patch.object(formers, "_FEW", 5)
+    with few, tempfile.TemporaryDirectory() as folder:
         config = Config(
             path=folder, shards=1, embed="none", durability="normal", worker="off"
         )

@@ -158,13 +158,17 @@ class KnownTests:
             for n in range(3)
         ]
         await at_day(world, 60, *late)
+        await at_day(world, 61, add("deleted", at=1))
+        gone = (await kept(world.store, "ana")).by_text()["deleted"].id
+        await at_day(world, 62, close(gone, at=3))
+        await at_day(world, 63, add("followed", at=6, supersedes=gone))
         few = await kept(world.store, "ana")
         more = [item(f"other {n}") for n in range(100)]
         await world.store.accept("ana", quiet(*more))
         many = await kept(world.store, "ana")
-        assert len(many.memories) == 105
+        assert len(many.memories) == 107
         assert many.former == few.former
-        assert set(many.former) == {1, 3, 4}
+        assert set(many.former) == {1, 3, 4, 6}
 
     async def test_an_erased_version_is_gone_for_all_times(self, world: World) -> None:
         ids = await line(world, 1, 9)
