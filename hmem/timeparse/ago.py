@@ -38,9 +38,11 @@ def _ago(now: Now, tokens: list[Token]) -> Made:
 def _moved(now: Now, amount: Amount, unit: str, sign: int) -> Made:
     if unit not in MINUTES:
         return away(now.today, amount, unit, sign)
-    if amount.low != amount.high:
-        return None
     size = MINUTES[unit]
+    if amount.low != amount.high:
+        ends = [now.at + timedelta(minutes=sign * n * size) for n in amount[1:]]
+        time = once(Stretch(now.minute, now.minute + 1), precision_of(unit), sure=0.6)
+        return time.but(exact=(min(ends), max(ends)))
     return _exact(now, sign * amount.size * size, size, unit, 0.9)
 
 
@@ -110,6 +112,15 @@ def _to_the_day(now: Now, tokens: list[Token]) -> Made:
     return once(cal.days(shift(now.today, unit, -amount.size)), "day", "relative", 0.85)
 
 
+def _ahead_exactly(now: Now, tokens: list[Token]) -> Made:
+    """ "In exactly two weeks"."""
+    amount, unit = amount_and_unit(tokens)
+    if unit in MINUTES or amount.low != amount.high:
+        return None
+    day = shift(now.today, unit, amount.size)
+    return once(cal.days(day), "day", "relative", 0.75).but(guard="ahead")
+
+
 def _about_ago(now: Now, tokens: list[Token]) -> Made:
     """ "About a week ago"."""
     made = _ago(now, tokens)
@@ -139,6 +150,24 @@ def _ago_this(now: Now, tokens: list[Token]) -> Made:
     if unit in MINUTES or amount.low != amount.high:
         return None
     return once(span(size, shift(now.today, unit, -amount.size)), size, "relative", 0.8)
+
+
+def _ago_last(now: Now, tokens: list[Token]) -> Made:
+    """ "Two years ago last month", "a year ago last Christmas"."""
+    amount, unit = amount_and_unit(tokens[:-1])
+    last = tokens[-1]
+    if unit in MINUTES or amount.low != amount.high:
+        return None
+    if last.code in ("UNIT", "UYEAR"):
+        name = last.value.name
+        day = shift(shift(now.today, name, -1), unit, -amount.size)
+        return once(span(name, day), precision_of(name), "relative", 0.75)
+    time = time_of(last)
+    number, _ = next(last_turns(time, now))
+    if time.cycle != unit or amount.size != int(amount.size):
+        return None
+    stretch = time.turn(number - int(amount.size))
+    return once(stretch, time.precision, "relative", 0.75)
 
 
 def _this_time(now: Now, tokens: list[Token]) -> Made:
@@ -205,7 +234,11 @@ def _plural_ahead(now: Now, tokens: list[Token]) -> Made:
 
 def _last_few_named(now: Now, tokens: list[Token]) -> Made:
     """ "The last two summers"."""
-    amount, time = tokens[0].value, time_of(tokens[1])
+    return _several_last(now, tokens[0].value, time_of(tokens[1]))
+
+
+def _several_last(now: Now, amount: Amount, time: Time) -> Made:
+    """From the nth last turn of a time to its last one."""
     found = [s for _, s in islice(last_turns(time, now), int(amount.high))]
     if not found:
         return None
@@ -277,11 +310,13 @@ def _trailing(now: Now, tokens: list[Token]) -> Made:
         time = once(Stretch(now.minute - size, now.minute), unit, "relative", 0.85)
         return time.but(exact=pair)
     if unit == "weekend":
-        return nth_last(atoms.WEEKEND, now, 1, 0.8) if amount.size == 1 else None
+        if amount.size == 1:
+            return nth_last(atoms.WEEKEND, now, 1, 0.8)
+        return _several_last(now, amount, atoms.WEEKEND)
     first = shift(now.today, unit, -amount.high)
-    time = once(
-        Stretch(cal.wall(first), now.tomorrow), precision_of(unit), "relative", 0.85
-    )
+    stretch = Stretch(cal.wall(first), now.tomorrow)
+    sure = 0.6 if unit in ("decade", "century") else 0.85  # or the calendar's
+    time = once(stretch, precision_of(unit), "relative", sure)
     return Token("FIX", 0, 0, None, time)
 
 
@@ -303,9 +338,12 @@ def _coming(now: Now, tokens: list[Token]) -> Made:
 _MANY = "(NUMBER|a) UNIT"
 _NOT_OF = "(?!of|in the? (TIME|YEAR|last|this|next))"
 AGO: tuple[Rule, ...] = (
+    (f"exact? {_MANY} ago this UNIT", _ago_this),
     (f"exact {_MANY} ago", _to_the_day),
-    (f"{_MANY} ago to the UNIT", _to_the_day),
-    (f"(this|same) time {_MANY} ago", _this_time_ago),
+    (f"{_MANY} ago (to the UNIT|exact)", _to_the_day),
+    (f"in exact {_MANY}", _ahead_exactly),
+    (f"(this|same) (time|date) {_MANY} ago", _this_time_ago),
+    (f"{_MANY} ago last (UNIT|UYEAR|NAMED)", _ago_last),
     ("(this|same) time (last UNIT|DAY)", _this_time),
     ("(this|same) time next UNIT", _this_time_next),
     ("(NUMBER|a) UNIT and a half ago", _and_half_ago),
@@ -316,7 +354,6 @@ AGO: tuple[Rule, ...] = (
     ("a UNIT or NUMBER ago", _one_or_ago),
     (f"(around|about) {_MANY} ago (?!DAY|on|WDAY)", _about_ago),
     (f"{_MANY} ago DAY", _ago_today),
-    (f"{_MANY} ago this UNIT", _ago_this),
     (f"{_MANY} ago (on the?)? WDAY", _weeks_ago_on),
     (f"WDAY {_MANY} ago", _weeks_ago_on),
     (f"YEARLY comma? {_MANY} ago", _years_ago_in),

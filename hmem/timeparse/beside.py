@@ -168,14 +168,17 @@ def _shortly(sign: int) -> Callable[[Now, list[Token]], Made]:
 
     def build(_: Now, tokens: list[Token]) -> Made:
         outer = time_of(tokens[-1])
-        if outer.kind == "open" or outer.precision in ("hour", "minute", "part"):
+        if outer.kind == "open":
             return None
-        size = 7 if outer.precision in ("day", "weekend", "week") else 14
+        clock = outer.precision in ("hour", "minute")
+        days = 7 if outer.precision in ("day", "weekend", "week") else 14
+        size = 60 if clock else days * DAY
 
         def change(whole: Stretch) -> Stretch:
             if sign < 0:
-                return Stretch(whole.start - size * DAY, whole.start)
-            return Stretch(whole.end, whole.end + size * DAY)
+                return Stretch(whole.start - size, whole.start)
+            start = whole.start if clock else whole.end
+            return Stretch(start, start + size)
 
         made = outer.over(change, "day")
         return made.but(guard="", sure=0.5, strict=False, kind="range")
@@ -211,6 +214,8 @@ def _week_from(sign: int) -> Callable[[Now, list[Token]], Made]:
 
     def build(_: Now, tokens: list[Token]) -> Made:
         unit, outer = tokens[0].value, time_of(tokens[-1])
+        if sign < 0 and unit.name in ("month", "quarter", "year") and not unit.plural:
+            return _unit_ending(unit.name, outer)
         if unit.name not in ("week", "fortnight") or outer.precision != "day":
             return None
         more = (7 if unit.name == "week" else 14) * DAY
@@ -224,6 +229,18 @@ def _week_from(sign: int) -> Callable[[Now, list[Token]], Made]:
         return made.but(guard="", sure=min(outer.sure, 0.85), strict=False)
 
     return build
+
+
+def _unit_ending(name: str, outer: Time) -> Made:
+    """ "The quarter ending September 2023"."""
+    if outer.precision not in ("month", "day") or outer.kind in ("range", "open"):
+        return None
+
+    def change(whole: Stretch) -> Stretch:
+        end = cal.day_of(whole.end)
+        return Stretch(cal.wall(shift(end, name, -1)), whole.end)
+
+    return outer.over(change, name).but(guard="", sure=min(outer.sure, 0.75))
 
 
 def _unit_around(_: Now, tokens: list[Token]) -> Made:

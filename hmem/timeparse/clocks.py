@@ -6,9 +6,10 @@ from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import Stretch
 from hmem.timeparse.dates import with_year
+from hmem.timeparse.figures import clocks
 from hmem.timeparse.phrase import Now, Time
 from hmem.timeparse.rules import Made, Rule, Stage, one, only, time_of
-from hmem.timeparse.tokens import Token, clocks
+from hmem.timeparse.tokens import Token
 from hmem.timeparse.words import PARTS, Clock
 
 
@@ -56,7 +57,7 @@ def _off(sign: int) -> Rule:
         return _spoken(_hour(hour), sign * minutes, 1)
 
     way = "(past|after)" if sign > 0 else "(to|before|until)"
-    clock = "(CLOCK|NUM|NUMW oclock?)(?!UNIT|FUZZY|TIMES|ANYMONTH|WEAKM|of|to|and)"
+    clock = "(CLOCK|NUM|NUMW oclock?)(?!UNIT|FUZZY|MDAY|ANYMONTH|WEAKM|YEAR|of|to|and)"
     return f"(a? UNIT|(NUM|NUMW) UNIT|NUMW) {way} {clock}", build
 
 
@@ -118,6 +119,14 @@ def _with_part(_: Now, tokens: list[Token]) -> Made:
     return made.doubted(0.85) if part.value in ("lunchtime", "hours") else made
 
 
+def _part_of_date(now: Now, tokens: list[Token]) -> Made:
+    """ "The night of the 5th"."""
+    day = atoms.month_date(tokens[1].value)
+    if day is None:
+        return None
+    return _with_part(now, [tokens[0], Token("MFL", 0, 0, None, day)])
+
+
 def _with_clock(_: Now, tokens: list[Token]) -> Made:
     """ "Yesterday at 3 pm". Where it may be either half of the day, the day."""
     clock = cast(Clock, tokens[-1 if tokens[0].time is not None else 0].value)
@@ -172,7 +181,7 @@ def _between_clocks(_: Now, tokens: list[Token]) -> Made:
 
 
 _BOTH = "(CLOCK (to|dash|and|until) CLOCK|CLOCKS)"
-_AROUND = "(at|around|about|by)* (around|about|exact)?"
+_AROUND = "(at|around|about)* exact?"
 _WITH_DAY = "(IN the|at|on the|on|in)?"
 CLOCKED: tuple[Rule, ...] = (
     (f"DAYLIKE comma? {_WITH_DAY} (early|mid|late)? dash? (in the)? PART", _with_part),
@@ -181,7 +190,11 @@ CLOCKED: tuple[Rule, ...] = (
     (f"DAYLIKE comma? (from|between)? {_BOTH}", _between_clocks),
     (f"(from|between)? {_BOTH} comma? (of|on)? the? DAYLIKE", _between_clocks),
     (f"(DAYLIKE|TONIGHT) comma? {_AROUND} CLOCK", _with_clock),
-    (f"{_AROUND} CLOCK comma? (of|on|in)? the? (DAYLIKE|TONIGHT)", _with_clock),
+    (
+        f"{_AROUND} CLOCK comma? (of|on|in)? the? (DAYLIKE|TONIGHT) (?!PART)",
+        _with_clock,
+    ),
+    ("the PART of the ORD (?!of|ANYMONTH|UNIT)", _part_of_date),
     (
         "(DAYLIKE|TONIGHT) comma? (at|around) (NUM|NUMW) (?!UNIT|FUZZY|ANYMONTH)",
         _with_hour,

@@ -1,4 +1,4 @@
-"""Rules for number words, doubtful words, and dates with a day, a month or a year."""
+"""Rules for dates with a day, a month or a year."""
 
 from datetime import date
 
@@ -6,97 +6,8 @@ from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
 from hmem.timeparse.almanac import DAY, Stretch
 from hmem.timeparse.phrase import Now, Time, in_turn, once
-from hmem.timeparse.rules import Made, Rule, Stage, dead, one, only, time_of
+from hmem.timeparse.rules import Made, Stage, dead, one, only, time_of
 from hmem.timeparse.tokens import Token
-from hmem.timeparse.vague import VAGUE
-from hmem.timeparse.words import Amount, Unit, exactly
-
-
-def _sum(_: Now, tokens: list[Token]) -> Made:
-    return Token("NUMW", 0, 0, exactly(sum(t.value.size for t in tokens)))
-
-
-def _nth_sum(_: Now, tokens: list[Token]) -> Made:
-    """ "Twenty-first"."""
-    return Token("ORDW", 0, 0, int(tokens[0].value.size) + tokens[1].value)
-
-
-def _part_of_hour(_: Now, tokens: list[Token]) -> Made:
-    """ "Quarter of an hour", "half an hour": a unit of its own."""
-    whole = tokens[-1].value
-    part = tokens[0].value.name if len(tokens) == 2 else "half"
-    if whole.name != "hour" or part not in ("quarter", "half"):
-        return None
-    return Token("UNIT", 0, 0, Unit(f"{part}-hour"))
-
-
-def _dozens(_: Now, tokens: list[Token]) -> Made:
-    """ "Half a dozen"."""
-    amount = tokens[0].value
-    return Token("NUMW", 0, 0, exactly(6)) if amount.size == 12 else None
-
-
-def _and_half(_: Now, tokens: list[Token]) -> Made:
-    return Token("NUMW", 0, 0, exactly(tokens[0].value.size + 0.5))
-
-
-def _or(_: Now, tokens: list[Token]) -> Made:
-    """ "Two or three", "2-3"."""
-    numbers = [t.value.size for t in tokens] if len(tokens) == 2 else tokens[0].value
-    low, high = sorted(numbers)
-    return Token("NUMW", 0, 0, Amount(high, low, high))
-
-
-def _fuzzy(_: Now, tokens: list[Token]) -> Made:
-    return Token("NUMW", 0, 0, tokens[0].value)
-
-
-def _taken_as(code: str) -> Rule:
-    """Nothing but another class for a word whose neighbours tell what it is."""
-
-    def build(_: Now, tokens: list[Token]) -> Made:
-        return Token(code, 0, 0, tokens[0].value, tokens[0].time)
-
-    return code, build
-
-
-_MONTH, _WDAY, _SEASON = (_taken_as(c)[1] for c in ("MONTH", "WDAY", "SEASON"))
-
-WORDS = Stage(
-    VAGUE,
-    (
-        ("TENS dash? ORDW", _nth_sum),
-        ("TENS dash? NUMW", _sum),
-        ("TENS", _sum),
-        ("UNIT of a UNIT (?=ago|before|from|later|earlier)", _part_of_hour),
-        ("half a FUZZY", _dozens),
-        ("a? FUZZY of?", _fuzzy),
-        ("NUMBER (or|to|dash) NUMBER (?=UNIT)|PAIR (?=UNIT)", _or),
-        ("NUMBER and a half (?=UNIT)", _and_half),
-        # "may", "march", "sun", "sat", "fall": only where the neighbours tell
-        ("(?<=IN|since|until|early|mid|late|of|last|between|from) WEAKM", _MONTH),
-        ("(?<=ANYMONTH (and|or|to|until|dash|slash)) WEAKM", _MONTH),
-        ("(?<=ORD) WEAKM", _MONTH),
-        ("(?<=(on|since|until|by|before|after) NUM) WEAKM", _MONTH),
-        ("(?<=on|since|until|by|before|after) WEAKM (?=NUM)", _MONTH),
-        ("WEAKM (?=ANYYEAR|ORD|NUM comma? ANYYEAR|PAIR)", _MONTH),
-        ("(?<=on|last|next|this) WEAKW", _WDAY),
-        ("WEAKW (?=(to|dash|until) (WEAKW|WDAY))", _WDAY),
-        ("(?<=(WEAKW|WDAY) (to|dash|until)) WEAKW", _WDAY),
-        ("WEAKW (?=(comma|at|the)? (CLOCK|NUM|ORD|ANYMONTH|PART|DATE))", _WDAY),
-        ("(?<=IN|since|until|early|mid|late|last|this|next) WEAKS", _SEASON),
-        ("(?<=(IN|over) the) WEAKS", _SEASON),
-        ("(?<=YEAR) WEAKS", _SEASON),
-        ("WEAKS (?=of? ANYYEAR|of (last|this|next) UNIT)", _SEASON),
-        # what comes again and again, or was named before, is no date
-        (
-            "EVERY EVERY? (NUMBER|NTH)? (UNIT|WDAY|WEAKW|ANYMONTH|SEASON|PART|HOLI) PART?",
-            dead,
-        ),
-        ("(a|NUMW) (WDAY|ANYMONTH) PART? (?!ago)", dead),
-        ("WDAY PLPART", dead),
-    ),
-)
 
 
 def _year(tokens: list[Token]) -> int | None:
@@ -139,6 +50,14 @@ def _day(_: Now, tokens: list[Token]) -> Made:
     )
 
 
+def _day_in_words(now: Now, tokens: list[Token]) -> Made:
+    """ "March twenty-first"; "in March first steps were made"."""
+    made = _day(now, tokens)
+    if isinstance(made, Token) and made.time is not None:
+        made.time = made.time.but(guard="noun")
+    return made
+
+
 def _on(time: Time, weekday: int) -> Time:
     """Only those turns that fall on a weekday."""
 
@@ -173,10 +92,29 @@ def _short_with_year(now: Now, tokens: list[Token]) -> Made:
     return made.doubted(0.85).but(guard="count") if isinstance(made, Time) else None
 
 
+def _over_new_year(_: Now, tokens: list[Token]) -> Made:
+    """ "The winter of 2019-20"."""
+    first, last = tokens[1].value
+    time = time_of(tokens[0]).turn(first)
+    if last != first + 1 or time.end < cal.wall(date(last, 1, 1)):
+        return None
+    return once(time, "season", "absolute", 0.85)
+
+
 def _weekday_date(_: Now, tokens: list[Token]) -> Made:
     """ "Friday the 12th"."""
     time = atoms.month_date(tokens[-1].value)
     return time and _on(time, tokens[0].value).but(sure=0.75)
+
+
+def _holidays(_: Now, tokens: list[Token]) -> Made:
+    """ "The summer holidays", "spring break": some of that time."""
+    time = time_of(tokens[0])
+    if time.precision == "season":
+        return time.but(sure=0.55, guard="")
+    return time.over(lambda s: Stretch(s.start - 7 * DAY, s.end + 7 * DAY), "week").but(
+        sure=0.5, guard=""
+    )
 
 
 def _around_time(_: Now, tokens: list[Token]) -> Made:
@@ -225,7 +163,9 @@ def with_year(_: Now, tokens: list[Token]) -> Made:
     winter = time.precision == "season" and time.turn(2001).end > cal.wall(
         date(2002, 1, 1)
     )
-    return in_turn(time, year, sure=0.6 if winter else 0.95).but(guard="")
+    wide = time.precision in ("week", "weekend")  # "Easter week"
+    sure = 0.6 if winter else 0.75 if wide else 0.95
+    return in_turn(time, year, sure=sure).but(guard="")
 
 
 def _numbered_week(_: Now, tokens: list[Token]) -> Made:
@@ -250,7 +190,7 @@ def _decade(_: Now, tokens: list[Token]) -> Made:
 def _around_feast(_: Now, tokens: list[Token]) -> Made:
     """ "Easter weekend", "Christmas week"."""
     unit = tokens[1].value.name
-    time = time_of(tokens[0]).but(guard="", sure=0.8)
+    time = time_of(tokens[0]).but(guard="", sure=0.78)
     if unit == "week":
         return time.over(lambda s: cal.week(cal.day_of(s.start)), "week")
     if unit == "weekend":
@@ -314,9 +254,11 @@ DATES = Stage(
         ("YEAR ANYMONTH DAYNUM", _day),
         (f"{_WDAY_FIRST} (ORD|ORDW of|NUM) of? ANYMONTH", _day),
         ("(WDAY comma?)? ANYMONTH (the (ORD|ORDW)|DAYNUM) (?!UNIT|PLURAL)", _day),
+        ("ANYMONTH ORDW (?!UNIT|PLURAL|half|PART|TIMES|ORD)", _day_in_words),
         ("(ANYMONTH|SEASON|HOLI|QUARTER) comma? (of|in)? ANYYEAR", with_year),
         ("YEAR (ANYMONTH|QUARTER|SEASON|HOLI)", with_year),
         ("(SEASON|ANYMONTH) of NUM (?!UNIT|FUZZY)", _short_with_year),
+        ("SEASON (of|in)? YEARS", _over_new_year),
         ("UNIT NUM comma? of? YEAR", _numbered_week),
         ("YEAR comma? UNIT NUM", _numbered_week),
         ("WNUM (of|comma|slash)? YEAR", _numbered_week),
@@ -324,6 +266,7 @@ DATES = Stage(
         ("UYEAR YEAR", _the_year),
         ("(?<=my (early|mid|late)) DECADE", dead),
         ("the DECADE", _decade),
+        ("(SEASON|HOLI|WEAKS) break", _holidays),
         ("(SEASON|HOLI) time", _around_time),
         ("HOLI UNIT", _around_feast),
     )

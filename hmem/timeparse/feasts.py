@@ -37,6 +37,7 @@ _FEASTS: tuple[tuple[str, _Feast, float], ...] = (
     ("new year'?s day", _on(1, 1), 0.9),
     ("new year(?:'?s)?", _on(1, 1), 0.7),
     ("epiphany|three kings'? day", _on(1, 6), 0.75),
+    ("australia day", _on(1, 26), 0.9),
     ("burns night", _on(1, 25), 0.85),
     ("mlk(?:'s)? day", _nth(1, 0, 3), 0.85),
     ("groundhog day", _on(2, 2), 0.7),
@@ -101,7 +102,7 @@ FEAST_STARTS = frozenset(
     listed(
         """
     christmas xmas boxing hogmanay nye new valentine valentines saint st paddy paddys
-    epiphany three burns mlk groundhog president presidents leap pi april tax earth anzac
+    epiphany australia three burns mlk groundhog president presidents leap pi april tax earth anzac
     may cinco mother mothers spring memorial father fathers juneteenth canada
     independence bastille august labor columbus indigenous halloween hallowe saints souls
     bonfire fawkes veteran veterans armistice remembrance thanksgiving black cyber shrove

@@ -7,9 +7,11 @@ from hmem.timeparse import almanac as cal
 from hmem.timeparse.ago import AGO
 from hmem.timeparse.beside import BESIDE
 from hmem.timeparse.clocks import CLOCKS
-from hmem.timeparse.dates import DATES, WORDS
-from hmem.timeparse.guards import alone, blocked
+from hmem.timeparse.dates import DATES
+from hmem.timeparse.doubtful import WORDS
+from hmem.timeparse.guards import RATE, alone, blocked
 from hmem.timeparse.joined import JOINED
+from hmem.timeparse.numbers import NUMBERS
 from hmem.timeparse.phrase import Lean, Now, Time, When, settle
 from hmem.timeparse.ranges import OPEN
 from hmem.timeparse.relative import RELATIVE
@@ -20,8 +22,9 @@ from hmem.timeparse.within import WITHIN
 from hmem.timeparse.words import listed
 
 _STAGES = (
-    WORDS,
+    NUMBERS,
     CLOCKS,
+    WORDS,
     DATES,
     Stage(AGO, RELATIVE),
     JOINED,
@@ -70,6 +73,9 @@ def _in_part(tokens: list[Token], place: int) -> bool:
         first -= 1
     if first >= 0 and tokens[first].code in _UNREAD:
         return True
+    near = tokens[max(0, place - 1) : place + 2 : 2] if place else tokens[1:2]
+    if any(t.code in _GIVEN and t.time is not None for t in near):
+        return True  # "two years ago last month"
     return place + 1 < len(tokens) and tokens[place + 1].code in _UNREAD_AFTER
 
 
@@ -122,9 +128,10 @@ def readings(text: str, now: Now, *, every: bool = False) -> Iterator[When]:
 
 def _pointless(token: Token, time: Time, lean: Lean, sure: float, text: str) -> bool:
     """Whether a phrase is a time only in a sentence that leans another way."""
-    if time.guard == "ahead":  # "finished in two weeks"
-        return lean == "past" and sure == 1.0
-    if time.guard == "loose":  # "at 3 pm", of whichever day
+    if time.guard == "ahead":  # "finished in two weeks", "how many days in a year"
+        rate = RATE.search(text, max(0, token.start - 60), token.start)
+        return (lean == "past" and sure == 1.0) or rate is not None
+    if time.guard in ("loose", "generic"):  # "at 3 pm", "in winter", of whichever
         return sure == NO_SIGN and not alone(token, text)
     return False
 

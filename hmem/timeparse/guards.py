@@ -40,6 +40,16 @@ _HABIT = re.compile(
     | regularly|mostly|available|works?|runs?|tends?|used\ to|whenever|all\ day)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_ALWAYS = re.compile(
+    r"\b(?:always|usually|typically|normally|generally|(?:every|each) week)\b",
+    re.IGNORECASE,
+)
+RATE = re.compile(
+    r"\b(?:how (?:many|much|often)|times|once|twice|average|there (?:are|is)"
+    r"|(?:are|is) there|hours|days|weeks|months)\b[^.?!]*\Z",
+    re.IGNORECASE,
+)
+"""What stands before "in a week" where it tells a rate."""
 _DEGREES = re.compile(
     r"\b(?:temperatures?|degrees?|highs?|lows?|heat|fahrenheit|celsius|bpm|pulse|weighs?"
     r"|speeds?|scored?|grades?|iq|humidity|percent|low|mid|high)\b",
@@ -57,11 +67,15 @@ def blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
     """
     following = _NEXT_WORD.match(text, token.end)
     word = "" if following is None else following[1]
-    if token.code == "WDAY" and _within_name(token, before, word, text):
+    if token.code == "WDAY" and (
+        _within_name(token, before, word, text) or _always(token, text)
+    ):
         return True
     if _lasts(token, text) or _named(token, time, word, text):
         return True
-    guard = "noun" if token.code in ("WDAY", "PLAINM") else time.guard
+    guard = time.guard
+    if token.code in ("WDAY", "PLAINM") or guard == "generic":
+        guard = "noun"
     if guard in _AROUND:
         return _AROUND[guard](token, text)
     check = _GUARDS.get(guard)
@@ -87,6 +101,12 @@ def _within_name(token: Token, before: Token | None, word: str, text: str) -> bo
     return named is not None and named[1].lower() not in FUNCTION
 
 
+def _always(token: Token, text: str) -> bool:
+    """ "Bin day is always Thursday"."""
+    first, last = max(0, token.start - 40), token.end + 40
+    return _ALWAYS.search(text, first, last) is not None
+
+
 def _is_name(word: str) -> bool:
     """Whether a word with a capital is no word of the language as such."""
     low = word.lower()
@@ -99,7 +119,9 @@ def _led_by_preposition(token: Token, text: str) -> bool:
 
 def _proper(token: Token, word: str, text: str) -> bool:
     """ "The Easter Parade": a name that begins with a feast."""
-    led = text[token.start : token.end].lower().startswith(("the ", "easter", "christ"))
+    said = text[token.start : token.end]
+    led = said.lower().startswith(("the ", "easter", "christ"))
+    led = led or said.endswith(("Spring", "Summer", "Autumn", "Winter"))
     return led and _is_name(word) and text[token.end : token.end + 1] == " "
 
 

@@ -1,12 +1,12 @@
 """Rules that say of which year, week or month: "March last year"; with those of the clock."""
 
 from hmem.timeparse import almanac as cal
+from hmem.timeparse import atoms
 from hmem.timeparse.clocks import CLOCKED
 from hmem.timeparse.dates import with_year
 from hmem.timeparse.phrase import Now, fixed, in_turn, once
-from hmem.timeparse.rules import Made, Stage, one, time_of, unit_of
+from hmem.timeparse.rules import Made, Stage, one, time_of
 from hmem.timeparse.tokens import Token
-from hmem.timeparse.units import span
 
 
 def _in_year(_: Now, tokens: list[Token]) -> Made:
@@ -44,28 +44,23 @@ def _of_month(_: Now, tokens: list[Token]) -> Made:
     return once(cal.days(day), "day", outer.kind, min(outer.sure, 0.9))
 
 
-def _this_day_in(now: Now, tokens: list[Token]) -> Made:
-    """ "This week last year", "on this day in 2019"."""
-    unit, year = unit_of(tokens).name, tokens[-1]
-    number = year.value
-    if year.code in ("YR", "UYEAR"):
-        number = now.today.year - 1
-    if unit not in ("day", "week", "weekend", "month"):
+def _of_this_month(_: Now, tokens: list[Token]) -> Made:
+    """ "The 3rd of the month": the latest, or the next."""
+    if time_of(tokens[1]).precision != "month":
         return None
-    day = cal.add_months(now.today, 12 * (number - now.today.year))
-    return once(span(unit, day), unit, "relative", 0.75)
+    return atoms.month_date(tokens[0].value)
 
 
 JOINED = Stage(
     (
-        ("on? this UNIT last UYEAR", _this_day_in),
-        ("on? this UNIT in ANYYEAR", _this_day_in),
         ("YEARLY comma? (of|in|from)? the? YR", _in_year),
         ("YR comma? (in|on|at|around)? the? YEARLY", _in_year),
         ("(YFL|MDAY) (of|in) ANYYEAR", with_year),
+        ("YFL comma? ANYYEAR", with_year),
         ("(WDAY|WFL) comma? of? the? WEEK", _in_week),
         ("WEEK comma? on? (WDAY|WFL)", _in_week),
         ("the? NTH of MON", _of_month),
+        ("the? NTH of the OFUNIT", _of_this_month),
     ),
     CLOCKED,
 )

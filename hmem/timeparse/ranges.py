@@ -22,7 +22,7 @@ from hmem.timeparse.phrase import (
 )
 from hmem.timeparse.rules import Made, Stage, time_of
 from hmem.timeparse.tokens import Token
-from hmem.timeparse.units import SIZES
+from hmem.timeparse.units import MINUTES, SIZES
 
 # ----------------------------------------------------------------------- two ends
 
@@ -143,6 +143,13 @@ def _bare_years(now: Now, tokens: list[Token]) -> Made:
     return Token("FIX", 0, 0, None, made.but(sure=0.7, guard="page"))
 
 
+def _not_names(now: Now, tokens: list[Token]) -> Made:
+    """ "October and November", not "April or June", who are people."""
+    if all(token.code == "MONTH" for token in tokens):
+        return None
+    return _between(now, tokens)
+
+
 def _bare(_: Now, tokens: list[Token]) -> Made:
     """A text that says nothing else: "2019", "Q1"."""
     time = time_of(tokens[0])
@@ -172,16 +179,32 @@ def _since(now: Now, tokens: list[Token]) -> Made:
     return _opened(tokens, shape, 0.9)
 
 
+def _starting(now: Now, tokens: list[Token]) -> Made:
+    """ "Starting in May": from then on, as far as one knows."""
+    made = _since(now, tokens)
+    return made.but(sure=0.6) if isinstance(made, Time) else None
+
+
+def _as_of(_: Now, tokens: list[Token]) -> Made:
+    """ "As far back as 2010", "as of May"."""
+    time = time_of(tokens[-1])
+    return _out(time.but(sure=min(time.sure, 0.75)))
+
+
 def _before_it(_: Now, tokens: list[Token]) -> Made:
     return _opened(tokens, lambda s: Stretch(cal.OPEN_START, s.start), 0.85)
 
 
 def _after_it(_: Now, tokens: list[Token]) -> Made:
+    if time_of(tokens[-1]).precision in MINUTES:  # "after 6 pm" begins at six
+        return _opened(tokens, lambda s: Stretch(s.start, cal.OPEN_END), 0.85)
     return _opened(tokens, lambda s: Stretch(s.end, cal.OPEN_END), 0.85)
 
 
 def _until(_: Now, tokens: list[Token]) -> Made:
-    """Up to its end."""
+    """Up to its end, or to a time of day."""
+    if time_of(tokens[-1]).precision in MINUTES:
+        return _before_it(_, tokens)
     return _opened(tokens, lambda s: Stretch(cal.OPEN_START, s.end), 0.7)
 
 
@@ -226,7 +249,14 @@ def _occasion(_: Now, tokens: list[Token]) -> Made:
 
 def _season(_: Now, tokens: list[Token]) -> Made:
     time = time_of(tokens[-1])
-    return _out(time.but(sure=min(time.sure, 0.65), guard="noun"))
+    return _out(time.but(sure=min(time.sure, 0.65), guard="generic"))
+
+
+def _over(_: Now, tokens: list[Token]) -> Made:
+    """ "Over Christmas": with the days around it."""
+    time = time_of(tokens[-1])
+    made = time.over(lambda s: Stretch(s.start - cal.DAY, s.end + cal.DAY))
+    return _out(made.but(sure=min(time.sure, 0.7)))
 
 
 def _day_of_month(_: Now, tokens: list[Token]) -> Made:
@@ -271,10 +301,16 @@ OPEN = Stage(
         ("IN YEAR (and|or|slash) YEAR", _years),
         (f"{_END} (to|until|dash) the? {_END}", _between),
         ("(IN|for|of|from)? QUARTER (and|or|slash) (QUARTER|FIX)", _between),
-        ("IN? (MON|ANYMONTH) (and|or|slash) (MON|ANYMONTH)", _between),
+        ("IN (MON|ANYMONTH) (and|or|slash) (MON|ANYMONTH)", _between),
+        ("(MON|ANYMONTH) (and|or|slash) (MON|ANYMONTH)", _not_names),
         ("from? (WDAY|WFL) (to|until|dash) the? (WDAY|WFL|DATE)", _between),
         ("from? SEASON (to|until|dash) the? (SEASON|FIX)", _between),
-        ("from the? TIMES (onwards|on (?!the? TIMES))", _since),
+        ("from? the? TIMES onwards|from the? TIMES on (?!the? TIMES)", _since),
+        ("start (on|in|from)? the? (TIMES|YEAR)", _starting),
+        ("every? later than the? TIMES", _until),
+        ("as of? (YEAR|ANYMONTH)", _likely(_as_of)),
+        ("the of YEAR", _likely(_year)),
+        ("IN? ANYMONTH (comma ANYMONTH)+ comma? (and|or) (MON|ANYMONTH)", _between),
         ("since (the|in)? TIMES", _since),
         ("(before|prior to) the? TIMES", _likely(_before_it)),
         ("after the? TIMES", _likely(_after_it)),
@@ -285,13 +321,18 @@ OPEN = Stage(
         ("from YEAR", _likely(_year)),
         ("every of YEAR", _likely(_year)),
         ("YEAR", _occasion),
-        ("QUARTER", _bare),
+        ("QUARTER|SHORT", _bare),
         ("(at|around) CLOCK", loose_clock),
-        ("(IN|over|during|from|for|of) the? SEASON", _season),
+        ("over the? HOLI", _over),
+        (
+            "(on|since|until|before|after) the ORDW (?!UNIT|PART|TIMES|ORD|half|time|of|NUM)",
+            _day_of_month,
+        ),
+        ("(IN|over|from|for|of) the? SEASON", _season),
         ("(IN|for|of|from) the? QUARTER", _month),
         (
             (
-                "(on|for|since|until|by|before|after) the ORD"
+                "(on|for|since|until|by|before|after) the? ORD"
                 "(?!UNIT|PART|TIMES|ORD|half|time|PLURAL)"
             ),
             _day_of_month,

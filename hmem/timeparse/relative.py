@@ -13,6 +13,7 @@ from hmem.timeparse.phrase import (
     nth_last,
     nth_next,
     once,
+    onwards,
 )
 from hmem.timeparse.rules import Made, Rule, dead, time_of, unit_of
 from hmem.timeparse.tokens import Token
@@ -51,6 +52,24 @@ def _beside_today(sign: int) -> Callable[[Now, list[Token]], Made]:
         return Token("DAY", 0, 0, away, once(cal.days(now.shifted(away)), "day"))
 
     return build
+
+
+def _same_last(now: Now, tokens: list[Token]) -> Made:
+    """ "This week last year", "on this day last year"."""
+    return _same(now, tokens, now.today.year - 1)
+
+
+def _same_in(now: Now, tokens: list[Token]) -> Made:
+    """ "On this day in 2015"."""
+    return _same(now, tokens, tokens[-1].value)
+
+
+def _same(now: Now, tokens: list[Token], year: int) -> Made:
+    name = tokens[0].value.name if len(tokens) == 2 else "day"
+    if name not in ("day", "week", "weekend", "month") or not 1500 <= year <= 2200:
+        return None
+    day = cal.add_months(now.today, 12 * (year - now.today.year))
+    return once(span(name, day), name, "relative", 0.75)
 
 
 def _coming(now: Now, tokens: list[Token]) -> Made:
@@ -106,13 +125,16 @@ def _nearest(time: Time, now: Now, found: tuple[int, Stretch] | None) -> Time | 
 
 
 def _this_named(now: Now, tokens: list[Token]) -> Made:
-    """The one of this week, month or year; the season that it is, where it is one."""
+    """The one of this week, month or year; the season that it is, or the nearest."""
     time = time_of(tokens[0])
     here = now.turn(time.cycle)
     stretch = time.turn(here)
-    if time.precision == "season" and time.turn(here - 1).end > now.minute:
-        stretch = time.turn(here - 1)
-    return once(stretch, time.precision, "relative", 0.8)
+    if time.precision != "season":
+        return once(stretch, time.precision, "relative", 0.8)
+    turns = [s for _, s in onwards(time, here - 1, 3)]
+    near = min(turns, key=lambda s: max(s.start - now.minute, now.minute - s.end, 0))
+    within = near.start <= now.minute < near.end
+    return once(near, time.precision, "relative", 0.85 if within else 0.75)
 
 
 def _part(step: int) -> Callable[[Now, list[Token]], Made]:
@@ -160,12 +182,19 @@ def _numbered(_: Now, tokens: list[Token]) -> Made:
 
 _NOT_OF = "(?!of|in the? (TIME|YEAR|last|this|next))"
 RELATIVE: tuple[Rule, ...] = (
+    ("on? the? (this|same) (UNIT|date) last UYEAR", _same_last),
+    ("on? the? (this|same) (UNIT|date) in ANYYEAR", _same_in),
     ("the? UNIT before the? DAY", _beside_today(-1)),
     ("the? UNIT after the? DAY", _beside_today(1)),
     ("the? (UNIT|PART|NAMED) before last (?!TIME|UNIT|PART)", _before_last),
     ("the? (UNIT|WDAY|SEASON|ANYMONTH) after next (?!TIME|UNIT)", _after_next),
     ("earlier (on? (this UNIT|DAY)|(in|on) the UNIT)", _earlier),
     ("later (on? (this UNIT|DAY)|(in|on) the UNIT)", _later),
+    ("last to last UNIT", _unit(-2, 0.85)),
+    (
+        "(WDAY|SEASON|ANYMONTH) next (?!NAMED|UNIT|PART|TIMES|NTH|NUMBER|to)",
+        _next_named,
+    ),
     ("(WDAY|SEASON|ANYMONTH) last (?!NAMED|UNIT|PART|TIMES|NTH|NUMBER)", _last_named),
     ("the? rest of (the|this) UNIT", _later),
     ("last UYEAR", _unit(-1, 0.9)),

@@ -2,15 +2,18 @@
 
 _HASTY = """
     yesterday: yday yesturday yesterady yestarday yesterdy ystrday
-    tomorrow: tmrw tmr tmrrw tmoro tomoz tommorow tommorrow tomorow tomorro
-    tonight: tonite tonght
+    tomorrow: tmrw tmr tmrrw tmoro tomoz tommorow tommorrow tomorow tomorro 2moro 2morrow
+    tonight: tonite tonght 2nite 2night
+    today: 2day
+    night: nite
+    afternoon: arvo
     minute: min
     minutes: mins
     hour: hr
     hours: hrs
     week: wk
     weeks: wks
-    weekend: wkend wknd wkd weeknd
+    weekend: wkend wknd wkd
     weekends: wkends wknds
     month: mth
     months: mths mnths

@@ -3,22 +3,20 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
-from hmem.timeparse.almanac import DAY
 from hmem.timeparse.feasts import FEAST_STARTS, feast, named
+from hmem.timeparse.figures import FIGURES
 from hmem.timeparse.phrase import Now, Time, once
 from hmem.timeparse.words import (
+    FESTIVE,
     LEXICON,
     PLAIN_MONTHS,
     SKIPPED,
     WEAK_DAYS,
     WEAK_MONTHS,
-    Clock,
-    exactly,
 )
 
 
@@ -42,7 +40,8 @@ _YEAR = r"[12][0-9]{3}"
 _HALF = r"\s?[AaPp]\.?[Mm]\b\.?"
 _TOKEN = re.compile(
     rf"""
-    (?P<word>(?<![@#._\\])[A-Za-z]+(?:'[A-Za-z]+)?(?!\w|[.@]\w))
+    (?P<word>(?<![@#._\\])[A-Za-z]+(?:'[A-Za-z]+)?(?!\w|[.@]\w)
+      |\b2(?:moro|morrow|day|nite|night)\b)
   | (?P<mark>[,/&]|-+|~(?=[0-9]))
   | (?P<stamp>{_LEFT}{_YEAR}-[0-9]{{2}}-[0-9]{{2}}[T\ ][0-9]{{2}}:[0-9]{{2}}
         (?::[0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?
@@ -53,9 +52,10 @@ _TOKEN = re.compile(
         | (?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.[0-9]{{2}}
         | {_YEAR}-(?:0[1-9]|1[0-2]) | [0-9]{{1,2}}/{_YEAR}){_RIGHT})
   | (?P<isoweek>{_LEFT}{_YEAR}-?W[0-9]{{2}}(?:-?[1-7])?{_RIGHT})
-  | (?P<quarter>{_LEFT}(?:{_YEAR}[\ -]?[Qq][1-4] | [Qq][1-4] | H[12] | W[0-9]{{1,2}})
+  | (?P<quarter>(?<![\w.,:/#$€£+@%*=\\])(?:{_YEAR}[\ -]?[Qq][1-4] | [Qq][1-4] | H[12] | W[0-9]{{1,2}})
         (?:{_RIGHT}|(?='[0-9]{{2}}(?![\w']))))
   | (?P<fiscal>{_LEFT}FY[\ -]?(?:{_YEAR}|'?[0-9]{{2}}){_RIGHT})
+  | (?P<md>(?<=\bon\s)[0-9]{{1,2}}/[0-9]{{1,2}}(?![\w/%]|[.,][0-9]))
   | (?P<clocks>{_LEFT}[0-9]{{1,2}}\s?-\s?(?:1[0-2]|0?[1-9]){_HALF}(?![\w:]))
   | (?P<clock>{_LEFT}(?:(?:2[0-3]|[01]?[0-9]):[0-5][0-9](?::[0-5][0-9])?(?:{_HALF})?
         | (?:1[0-2]|0?[1-9])(?:\.[0-5][0-9])?{_HALF})(?![\w:]))
@@ -75,12 +75,13 @@ _SHORTENED = re.compile(
     re.IGNORECASE,
 )
 _EXACT = re.compile(
-    r"(?:exactly|precisely)\s+\w+\s+(?:week|month|year)s?\s+ago", re.IGNORECASE
+    r"(?<!in )(?:exactly|precisely)\s+\w+\s+(?:week|month|year)s?\s+ago"
+    r"|(?<=in )(?:exactly|precisely)\s+\w+\s+(?:week|month|year)s?",
+    re.IGNORECASE,
 )
 _SMALL = re.compile(r"(?:early|small|wee) \Z", re.IGNORECASE)
 _KEEP = Token("", 0, 0)
 """Stands for a word that neither counts nor ends an island."""
-_Figure = tuple[str, Any, Time | None]
 
 
 def islands(text: str, now: Now) -> list[list[Token]]:
@@ -93,7 +94,7 @@ def islands(text: str, now: Now) -> list[list[Token]]:
         if start < skip:
             continue
         token = _token(match, text, now)
-        if token is _KEEP:
+        if token is _KEEP or (run and _of_feast(run[-1], match[0])):
             continue
         if run and (token is None or "\n" in text[last:start]):
             found.append(run)
@@ -105,6 +106,11 @@ def islands(text: str, now: Now) -> list[list[Token]]:
     return [run for run in found if any(token.code.isupper() for token in run)]
 
 
+def _of_feast(last: Token, word: str) -> bool:
+    """Whether a word only tells what of a feast: "Christmas dinner last year"."""
+    return last.code == "HOLI" and word in FESTIVE
+
+
 def _token(match: re.Match[str], text: str, now: Now) -> Token | None:
     kind, start, end = match.lastgroup or "", match.start(), match.end()
     if kind == "mark":
@@ -114,7 +120,7 @@ def _token(match: re.Match[str], text: str, now: Now) -> Token | None:
     try:
         if kind == "word":
             return _word(match[0], start, text, now)
-        made = _FIGURES[kind](match[0], now)
+        made = FIGURES[kind](match[0], now)
     except (ValueError, OverflowError):  # no such day, or off the calendar
         return None
     return made and Token(made[0], start, end, made[1], made[2])
@@ -131,26 +137,31 @@ def _word(word: str, start: int, text: str, now: Now) -> Token | None:
     low, end = word.lower(), start + len(word)
     if low not in LEXICON:
         if low in SKIPPED:
-            exact = _EXACT.match(text, start)
+            exact = _EXACT.match(text, start) or text[start - 5 : start] == " ago "
             return Token("exact", start, end) if exact else _KEEP
         low = low.partition("'")[0]
     if low in FEAST_STARTS and (day := feast(text, start)):
         code = "dead" if day[1] is None else "HOLI"
         return Token(code, start, day[0], None, day[1])
-    if low in WEAK_DAYS and not word[0].isupper():
-        return None
     if low not in LEXICON:
         return None
+    code, value = _class(low, word, text[max(0, start - 6) : start])
+    time = _TIMES[code](value, now) if code in _TIMES else None
+    return Token(code, start, end, value, time) if code else None
+
+
+def _class(low: str, word: str, before: str) -> tuple[str, Any]:
+    """The class and value of a word of the lexicon; no class where it is another word."""
     code, value = LEXICON[low]
-    if low == "hours" and _SMALL.search(text, max(0, start - 6), start):
-        code, value = "PART", "hours"
     if code == "MONTH":
         weak = low in WEAK_MONTHS and word[0].islower()
         plain = value in PLAIN_MONTHS and len(low) > 3 and low != "sept"
-        code = "WEAKM" if weak else "PLAINM" if plain else code
-    return Token(
-        code, start, end, value, _TIMES[code](value, now) if code in _TIMES else None
-    )
+        return "WEAKM" if weak else "PLAINM" if plain else code, value
+    if low == "hours" and _SMALL.search(before):
+        return "PART", "hours"
+    mere = low in WEAK_DAYS and not word[0].isupper()
+    as_recently = code == "VAGUE" and before.lower().endswith("as ")
+    return "" if mere or as_recently else code, value
 
 
 _TIMES: dict[str, Callable[[Any, Now], Time]] = {
@@ -169,99 +180,4 @@ _TIMES: dict[str, Callable[[Any, Now], Time]] = {
         atoms.part_of(cal.days(now.today), "night"), "part", "relative", 0.9
     ),
     "DECADE": lambda value, _: once(cal.years(value, 10), "decade", "absolute", 0.85),
-}
-
-
-def _date(text: str, now: Now) -> _Figure:
-    time = atoms.written_date(text, now)
-    return ("DATE" if time.precision == "day" else "MON"), None, time
-
-
-def _isoweek(text: str, _: Now) -> _Figure:
-    digits = "".join(c for c in text if c.isdigit())
-    year, week = int(digits[:4]), int(digits[4:6])
-    if len(digits) == 7:
-        day = date.fromisocalendar(year, week, int(digits[6]))
-        return "DATE", None, once(cal.days(day), "day", "absolute", 0.97)
-    return "WEEK", None, once(cal.iso_week(year, week), "week", "absolute", 0.97)
-
-
-def _quarter(text: str, _: Now) -> _Figure:
-    if text[0] == "W":
-        return "WNUM", int(text[1:]), None
-    number = int(text[-1])
-    if text[0].isdigit():
-        stretch = cal.months(int(text[:4]), 3 * number - 2, 3)
-        return "FIX", None, once(stretch, "quarter", "absolute")
-    make = atoms.half if text[0] == "H" else atoms.quarter
-    return "QUARTER", number, make(number)
-
-
-def _clock(text: str, _: Now) -> _Figure | None:
-    clock = atoms.clock(text)
-    return clock and ("CLOCK", clock, None)
-
-
-def _decade(text: str, _: Now) -> _Figure | None:
-    time = atoms.decade(text)
-    if time is None:
-        return None
-    return ("DECADE" if len(text) < 5 else "FIX"), None, time
-
-
-def _short(text: str, now: Now) -> _Figure:
-    return "SHORT", atoms.short_year(int(text[1:]), now), None
-
-
-def _fiscal(text: str, now: Now) -> _Figure:
-    """Whose fiscal year is not said: the calendar year, and not sure."""
-    digits = "".join(c for c in text if c.isdigit())
-    year = int(digits) if len(digits) == 4 else atoms.short_year(int(digits), now)
-    return "FIX", None, once(cal.years(year), "year", "absolute", 0.5)
-
-
-def _clocks(text: str, _: Now) -> _Figure | None:
-    """ "2-4pm": the first in the same half of the day, or in the morning."""
-    first, last = text.split("-")
-    end = atoms.clock(last.strip())
-    half = "p" if "p" in last.lower() else "a"
-    start = atoms.clock(first.strip() + half)
-    if start is None or end is None:
-        return None
-    return "CLOCKS", clocks(start, end), None
-
-
-def clocks(start: Clock, end: Clock) -> tuple[Clock, Clock]:
-    """From one time of day to another, the first before the second."""
-    if start.minute >= end.minute:
-        start = start._replace(minute=(start.minute - DAY // 2) % DAY)
-    return start, end
-
-
-def _pair(text: str, _: Now) -> _Figure:
-    first, last = (int(n) for n in re.findall("[0-9]+", text))
-    if 1900 <= first <= 2100 and first % 100 < last < 100:  # "2019-21"
-        last += first - first % 100
-    return ("YEARS" if first > 999 and last > 999 else "PAIR"), (first, last), None
-
-
-def _number(text: str, _: Now) -> _Figure:
-    if len(text) == 4:
-        return ("YEAR" if "1" <= text[0] <= "2" else "BIG"), int(text), None
-    return "NUM", exactly(int(text)), None
-
-
-_FIGURES: dict[str, Callable[[str, Now], _Figure | None]] = {
-    "stamp": lambda text, now: ("DATE", None, atoms.stamp(text, now)),
-    "date": _date,
-    "isoweek": _isoweek,
-    "quarter": _quarter,
-    "clock": _clock,
-    "clocks": _clocks,
-    "fiscal": _fiscal,
-    "decade": _decade,
-    "short": _short,
-    "ordinal": lambda text, _: ("ORD", int(text[:-2]), None),
-    "pair": _pair,
-    "number": _number,
 }

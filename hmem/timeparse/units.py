@@ -43,17 +43,18 @@ def span(unit: str, day: date) -> Stretch:
 def shift(day: date, unit: str, count: float) -> date:
     """A day so many units on.
 
-    Raises ValueError for hours and minutes, and for halves that are no whole number of
-    days or months.
+    Half a month is fifteen days. Raises ValueError for hours and minutes, and for halves
+    of days.
     """
     if unit in MINUTES:
         raise ValueError("not of the calendar")
     steps = count * (DAYS.get(unit) or MONTHS[unit])
-    if steps != int(steps):
-        raise ValueError("not a whole number of days or months")
     if unit in DAYS:
+        if steps != int(steps):
+            raise ValueError("not a whole number of days")
         return day + timedelta(days=int(steps))
-    return cal.add_months(day, int(steps))
+    rest = round((steps - int(steps)) * 30)  # "a month and a half"
+    return cal.add_months(day, int(steps)) + timedelta(days=rest)
 
 
 def precision_of(unit: str) -> str:
@@ -89,7 +90,7 @@ def away(anchor: date, amount: Amount, unit: str, sign: int) -> Time:
     if unit == "day":
         return once(cal.days(day), "day")
     half = amount.size != int(amount.size)
-    sure = 0.85 if unit in ("week", "weekend", "month", "fortnight") else 0.75
+    sure = 0.78 if unit in ("week", "weekend", "month", "fortnight") else 0.75
     size = "month" if unit == "year" and (half or amount.size == 1) else unit
     if unit in ("decade", "century"):  # a round number of years
         size = "year" if amount.size * MONTHS[unit] <= 120 else "decade"

@@ -87,5 +87,5 @@ VAGUE: tuple[Rule, ...] = (
     ("VAGUE", _word),
     ("these UNIT", _these_days),
     ("the other (UNIT|PART)", _the_other),
-    ("UNIT to time (?!TIMES)", _to_date),
+    ("UNIT to date", _to_date),
 )

@@ -49,7 +49,8 @@ def _third(word: str) -> Callable[[Now, list[Token]], Made]:
                 _cut(whole, time.precision, cuts[last]),
             )
 
-        return time.over(change).but(sure=time.sure * 0.9, guard="")
+        plain = time.precision == "month" and word in ("early", "mid", "late")
+        return time.over(change).but(sure=time.sure * (0.9 if plain else 0.8), guard="")
 
     return build
 
@@ -173,12 +174,27 @@ def _half_within(_: Now, tokens: list[Token]) -> Made:
     return outer.over(change, precision).but(guard="", sure=min(outer.sure, 0.9))
 
 
+def _by_the_end(_: Now, tokens: list[Token]) -> Made:
+    """ "Before the end of the year": all of it."""
+    time = time_of(tokens[-1])
+    if time.kind == "open":
+        return None
+    return time.but(
+        shape=lambda s: Stretch(cal.OPEN_START, s.end),
+        kind="open",
+        sure=min(time.sure, 0.7),
+        guard="",
+        point=None,
+    )
+
+
 WITHIN: tuple[Rule, ...] = (
     ("(the|my)? early (dash|to)* mid dash? TIMES", _third("early-mid")),
     ("(the|my)? mid (dash|to)* late dash? TIMES", _third("mid-late")),
-    ("the? early (dash|(in|on)? the?) TIMES", _third("early")),
+    ("(before|by|until) the? end of the? TIMES", _by_the_end),
+    ("the? early (dash|on? (in|on)? the?) TIMES", _third("early")),
     ("the? mid (dash|in? the?) TIMES", _third("mid")),
-    ("the? late (dash|(in|on)? the?) TIMES", _third("late")),
+    ("the? late (dash|on? (in|on)? the?) TIMES", _third("late")),
     ("the? (early|opening) part of the? TIMES", _third("early")),
     ("the? mid part of the? TIMES", _third("mid")),
     ("the? (late|latter|final|last) part of the? TIMES", _third("late")),

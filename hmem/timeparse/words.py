@@ -62,7 +62,9 @@ _LITERALS = {
     "ago": "ago back",
     "before": "before preceding",
     "prior": "prior",
-    "after": "after following",
+    "after": "after",
+    "following": "following",
+    "as": "as",
     "since": "since",
     "by": "by",
     "from": "from",
@@ -100,9 +102,11 @@ _LITERALS = {
     "less": "less",
     "than": "than",
     "now": "now present",
-    "time": "time date",
+    "time": "time",
+    "date": "date",
     "same": "same",
     "oclock": "o'clock oclock",
+    "break": "holiday holidays vacation break hols",
 }
 _MONTHS = listed(
     """
@@ -240,13 +244,22 @@ COUNTED = frozenset(
     """
     )
 )
+# What belongs to a feast: "the Christmas party last year" is that Christmas.
+FESTIVE = frozenset(
+    listed(
+        """
+    dinner lunch brunch breakfast meal party parties celebration celebrations costume
+    costumes gift gifts presents shopping service mass parade fireworks
+    """
+    )
+)
 # Occasions named by their year: "the 2022 trip".
 OCCASIONS = frozenset(
     listed(
         """
     trip trips vacation holiday holidays conference election elections season
     olympics wedding reunion marathon tour festival edition summit retreat
-    race budget taxes visit reunion convention championship concert exhibition
+    world cup games race budget taxes visit reunion convention championship concert exhibition
     """
     )
 )
