@@ -70,7 +70,8 @@ class Receipt:
     """A job that is on disk.
 
     `await receipt` gives its AddResult once it ended, which another process may bring
-    about, also after a restart. Cancelling the wait never cancels the job.
+    about, also after a restart. Cancelling the wait never cancels the job. By its `id` (""
+    where nothing was stored) and its `user_id` it is found again.
     """
 
     __slots__ = (

@@ -137,6 +137,23 @@ def test_nothing_found_is_no_failure(moved: tuple[str, str]) -> None:
     assert "nothing was found" in result.stderr
 
 
+def test_a_question_without_an_answer_is_told_with_what_is_lacking(
+    moved: tuple[str, str],
+) -> None:
+    ask = ("search", "Which violin did Melanie buy in Ghent?", "-u", "ana")
+    found = told(*ask)
+    assert found["answerability"] < 0.5
+    lacked = {word for miss in found["near_misses"] for word in miss["lacks"]}
+    assert "Melanie" in lacked
+    result = ok(*ask)
+    assert result.stdout
+    (line,) = [one for one in result.stderr.splitlines() if "probably no answer" in one]
+    assert line.startswith(
+        f"probably no answer is stored ({found['answerability']:.2f})"
+    )
+    assert lacked <= set(line.split("lacks: ")[1].split(", "))
+
+
 def test_context_prints_the_block_and_nothing_else(moved: tuple[str, str]) -> None:
     block = told("context", "where does Ana live", "-u", "ana", "--max-tokens", "60")
     assert block["text"] == block["stable"] + block["dynamic"]

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,11 @@ from hmem.cli.printing import (
     visible,
 )
 
+if TYPE_CHECKING:
+    from hmem import SearchResult
+
+_DOUBT = 0.5
+"""Below it a search tells of near misses, too."""
 _UNKNOWN = "no memory or turn of this user has that id"
 
 
@@ -51,6 +56,8 @@ def search(
         click.echo(f"{found.pending} turns wait to be worked on", err=True)
     if not found.hits:
         click.echo("nothing was found", err=True)
+    elif (likely := found.answerability) is not None and likely < _DOUBT:
+        _doubt(found, likely)
 
 
 @click.command()
@@ -126,6 +133,15 @@ def history(*, row_id: str, user_id: str, path: Path | None, as_json: bool) -> N
         return
     for event in events:
         print_event(event, mem.config.zone)
+
+
+def _doubt(found: "SearchResult", likely: float) -> None:
+    """Say that the answer is probably not there, and what the nearest rows lack."""
+    lacked = dict.fromkeys(word for miss in found.near_misses for word in miss.lacks)
+    without = f"; what is nearest lacks: {', '.join(lacked)}" if lacked else ""
+    click.echo(
+        visible(f"probably no answer is stored ({likely:.2f}){without}"), err=True
+    )
 
 
 def _read(asked: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """Finished facts, for `add(..., infer=False)`: texts or items -> facts. Pure.
 
-"text"                     a fact with nothing else known
-{"text": ..., ...}         with any of the keys of `Item`; another key is refused
-[...] or (...)             each of them
-event_start, event_end     when it happened: datetimes, dates or ISO strings; a date, a
-                           month or a year as `event_start` alone is its whole span
-empty or blank text        not stored: skipped, "no text"
+    "text"                     a fact with nothing else known
+    {"text": ..., ...}         with any of the keys below; another is refused
+    [...] or (...)             each of them
+    event_start, event_end     when it happened: datetimes, dates or ISO strings; a date, a
+                               month or a year as `event_start` alone is its whole span
+    empty or blank text        not stored: skipped, "no text"
+
+Keys: `text`, `source_ids` (ids of what it rests on), `event_start`, `event_end`, `category`
+("semantic", "episodic" or "procedural"), `importance` (1..10, default 5), `metadata`.
 """
 
 from collections.abc import Mapping, Sequence
