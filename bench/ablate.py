@@ -100,7 +100,7 @@ async def ablate(
     found: dict[str, Any] = {}
     async with AsyncExitStack() as stack:
         embedder = await cached(options, embedder, stack)
-        system = await make_system(options, embedder, stack)
+        system = await make_system(options, embedder, stack, again=True)
         if not isinstance(system, HmemSystem):
             raise ValueError("only hmem's signals can be left out")
         for conversation in conversations:

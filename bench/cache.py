@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.protocols import Embedder
+from hmem.protocols import Embedder, Reranker
 
 Purpose = Literal["passage", "query"]
 
@@ -83,3 +83,23 @@ class CachedEmbedder:
                 [(k, r.astype("<f4").tobytes()) for k, r in pairs],
             )
         self._known.update((k, r.astype(np.float32)) for k, r in pairs)
+
+
+class RememberedReranks:
+    """A reranker that asks `inner` once for the same query and texts."""
+
+    def __init__(self, inner: Reranker) -> None:
+        self._inner = inner
+        self.model = inner.model
+        self._known: dict[tuple[str, ...], NDArray[np.float32]] = {}
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n,) scores, in order. Raises what the inner reranker raises."""
+        key = (query, *texts)
+        if key not in self._known:
+            self._known[key] = await self._inner.rerank(query, texts)
+        return self._known[key]
+
+    async def aclose(self) -> None:
+        """Close the inner reranker."""
+        await self._inner.aclose()

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.baselines import Baseline
-from bench.cache import CachedEmbedder
+from bench.cache import CachedEmbedder, RememberedReranks
 from bench.hmem_system import HmemSystem
 from bench.measure import Outcome, Shown, outcome
 from bench.report import asked, report, table
 from bench.talks import Conversation, Question
 from hmem import AsyncMemory, Config
+from hmem.backends import make_reranker
 from hmem.errors import HmemError
 from hmem.protocols import Embedder
 
@@ -223,9 +224,14 @@ async def cached(
 
 
 async def make_system(
-    options: Options, embedder: Embedder | None, stack: AsyncExitStack
+    options: Options,
+    embedder: Embedder | None,
+    stack: AsyncExitStack,
+    *,
+    again: bool = False,
 ) -> System:
-    """The system that the options name. Raises ValueError."""
+    """The system that the options name. `again`: it is asked the same more than once, and
+    what a reranker says is remembered. Raises ValueError."""
     facts = options.facts == "observations"
     if options.system != "hmem":
         return Baseline(options.system, facts=facts, embedder=embedder)
@@ -250,7 +256,12 @@ async def make_system(
         rerank_candidates=options.candidates,
         rerank_timeout=60.0,
     )
-    memory = await stack.enter_async_context(AsyncMemory(config, embedder=embedder))
+    reranker = make_reranker(config, embedder) if again else None
+    if reranker is not None:
+        reranker = RememberedReranks(reranker)
+        stack.push_async_callback(reranker.aclose)
+    memory = AsyncMemory(config, embedder=embedder, reranker=reranker)
+    await stack.enter_async_context(memory)
     return HmemSystem(memory, facts)
 
 

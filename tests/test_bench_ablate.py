@@ -84,6 +84,7 @@ async def test_with_a_reranker_its_share_is_what_varies(
     (reranker,) = sys.modules.pop("acme_bench").made
     assert reranker.closed
     assert 0 < max(len(texts) for _, texts in reranker.calls) <= 7
+    assert len(reranker.calls) == len(set(reranker.calls))
 
 
 def test_the_flags_of_reranking_are_read() -> None:
