@@ -23,7 +23,7 @@ from typing import get_args
 
 from benchmarks_perf import floors
 from benchmarks_perf.floors import Json
-from benchmarks_perf.kills_child import DIM, add, config, thing
+from benchmarks_perf.kills_child import DIM, Way, add, config, thing
 from benchmarks_perf.kills_parent import Child, Heard, start
 from hmem import AsyncMemory
 from hmem.protocols import Store
@@ -159,9 +159,7 @@ def integrity(folder: Path, tally: Tally) -> None:
 
 async def one_round(folder: Path, wave: int, dice: random.Random, heard: Heard) -> int:
     """Start two, kill one or both at a random moment; the survivor ends by SIGTERM."""
-    children = [
-        start(folder, f"{wave}-{n}", heard, pause=0.0) for n in range(PROCESSES)
-    ]
+    children = [start(folder, f"{wave}-{n}", heard, Way(0.0)) for n in range(PROCESSES)]
     if dice.random() < 0.85:  # else while they open
         await asyncio.gather(*(child.ready() for child in children))
     await asyncio.sleep(dice.uniform(0.0, 0.4))
@@ -195,10 +193,11 @@ async def rolling(folder: Path, options: Namespace) -> Json:
     ends, restarts, names = time.monotonic() + options.rolling, 0, count()
 
     def fresh() -> Child:
-        return start(folder, f"0-{next(names)}", heard, pause=0.02)
+        # A process that a busy machine stops for a while keeps what it leased.
+        return start(folder, f"0-{next(names)}", heard, Way(0.02, lease=2.0))
 
     children = [fresh() for _ in range(ROLLING)]
-    while time.monotonic() < ends:
+    while time.monotonic() < ends or restarts < ROLLING:
         await asyncio.gather(*(child.ready() for child in children))
         await asyncio.sleep(dice.uniform(0.1, 0.6))
         receipts = list(heard.acknowledged.values())

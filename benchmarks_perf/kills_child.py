@@ -25,6 +25,13 @@ MAX_ATTEMPTS = 20  # a job can be in work at many kills and still be no poison
 DIM = 32
 
 
+class Way(NamedTuple):
+    """How a process works: seconds between two adds of a task, and of a lease."""
+
+    pause: float
+    lease: float = LEASE
+
+
 class Thing(NamedTuple):
     """What is added under a number: the same in every process that is told the number."""
 
@@ -53,9 +60,9 @@ def thing(number: str) -> Thing:
     return Thing(number, f"w{wave}-u{int(task) % (TASKS // 2)}")
 
 
-def config(folder: str) -> Config:
+def config(folder: str, *, lease: float = LEASE) -> Config:
     """How every process opens the folder."""
-    return Config(path=folder, shards=SHARDS, lease=LEASE, max_attempts=MAX_ATTEMPTS)
+    return Config(path=folder, shards=SHARDS, lease=lease, max_attempts=MAX_ATTEMPTS)
 
 
 async def add(mem: AsyncMemory, what: Thing) -> str:
@@ -88,11 +95,9 @@ class Watched(EmbeddedStore):
 class Victim:
     """One process's work, from opening to the end."""
 
-    def __init__(
-        self, name: str, pause: float, mouth: Connection, ear: Connection
-    ) -> None:
+    def __init__(self, name: str, way: Way, mouth: Connection, ear: Connection) -> None:
         self._name = name
-        self._pause = pause
+        self._way = way
         self._mouth = mouth
         self._ear = ear
 
@@ -104,7 +109,8 @@ class Victim:
         """Open, add and answer until SIGTERM."""
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-        settings, embedder = config(folder), HashEmbedder(DIM)
+        settings = config(folder, lease=self._way.lease)
+        embedder = HashEmbedder(DIM)
         store = Watched(settings, self._say)
         async with AsyncMemory(settings, store=store, embedder=embedder) as mem:
             self._say("ready")
@@ -126,7 +132,7 @@ class Victim:
             what = thing(f"{self._name}-{task}-{n}")
             self._say("try", what.number)
             self._say("ok", what.number, await add(mem, what), what.user_id)
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(self._way.pause)
 
     async def _answer(self, mem: AsyncMemory) -> None:
         async for line in self._questions():
@@ -148,9 +154,7 @@ class Victim:
                 yield line.decode()
 
 
-def main(
-    folder: str, name: str, pause: float, mouth: Connection, ear: Connection
-) -> None:
+def main(folder: str, name: str, way: Way, mouth: Connection, ear: Connection) -> None:
     """What the process runs."""
     die_with_parent()
-    asyncio.run(Victim(name, pause, mouth, ear).run(folder))
+    asyncio.run(Victim(name, way, mouth, ear).run(folder))

@@ -106,12 +106,12 @@ class Child:
             self._heard.bad_exits.append(f"it ended with {code}")
 
 
-def start(folder: Path, name: str, heard: Heard, *, pause: float) -> Child:
+def start(folder: Path, name: str, heard: Heard, way: kills_child.Way) -> Child:
     """A process that adds under numbers that begin with `name`, two numbers."""
     hear, mouth = _context.Pipe(duplex=False)
     ear, tell = _context.Pipe(duplex=False)
     process = _context.Process(
-        target=kills_child.main, args=(str(folder), name, pause, mouth, ear)
+        target=kills_child.main, args=(str(folder), name, way, mouth, ear)
     )
     process.start()
     mouth.close()

@@ -1,6 +1,8 @@
-"""What holds for all tests: no settings of the machine's, weights only where asked for."""
+"""What holds for all tests: no settings of the machine's, weights only where asked for,
+the long forms only where asked for."""
 
 import os
+import signal
 
 import pytest
 
@@ -10,10 +12,28 @@ KEPT = {"HMEM_MINILM_DIR", "HMEM_LONG"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A developer's HMEM_ variables must not decide what the tests see."""
+    """A developer's HMEM_ variables must not decide what the tests see, nor must where
+    the tests were started."""
     for name in list(os.environ):
         if name.startswith("HMEM_") and name not in KEPT:
             del os.environ[name]
+    # Some two hundred processes of the tests import hmem: each would compile it anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # A shell starts what it runs in the background deaf to Ctrl-C, and so its children.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """`slow` tests run with `-m slow` (or any `-m` that names it) and with HMEM_LONG=1."""
+    if os.environ.get("HMEM_LONG") or "slow" in config.option.markexpr:
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -27,6 +27,7 @@ from hmem.testing.fakes import HashEmbedder
 from hmem.testing.llms import ScriptedLLM
 from hmem.testing.standin import StandInLLM
 from tests.bench_talk import TALK
+from tests.forms import forms
 
 LOCOMO = Path(__file__).parent / "data" / "locomo_shape.json"
 DIALOGUES = load()
@@ -48,10 +49,14 @@ def config(tmp_path: Path) -> Config:
 
 
 @pytest.mark.timeout(120)
-async def test_right_proposals_close_what_is_to_be_closed_and_nothing_else() -> None:
-    found = await run(Options(dialogues=True))
+@forms("every", short=3, long=1)
+async def test_right_proposals_close_what_is_to_be_closed_and_nothing_else(
+    every: int,
+) -> None:
+    some = [one.id for one in DIALOGUES[::every]]
+    found = await run(Options(dialogues=True, only=tuple(some)))
     whole, parts = found["supersession"], found["parts"]
-    assert whole["dialogues"] == len(DIALOGUES)
+    assert whole["dialogues"] == len(some)
     assert whole["wrong"] == 0, whole["failed"]
     assert whole["lost_facts"] == 0, whole["failed"]
     assert parts["dev"]["recall"] >= 0.95, whole["failed"]
@@ -76,8 +81,9 @@ GATED = any(
 
 @pytest.mark.skipif(not GATED, reason="proposals are carried out without the gates yet")
 @pytest.mark.timeout(120)
-async def test_wrong_proposals_close_nothing() -> None:
-    some = [one.id for one in DIALOGUES if not one.held][::12]
+@forms("every", short=36, long=12)
+async def test_wrong_proposals_close_nothing(every: int) -> None:
+    some = [one.id for one in DIALOGUES if not one.held][::every]
     found = await run(Options(dialogues=True, adversarial=True, only=tuple(some)))
     for name, one in found["attacks"].items():
         assert one["wrong_closings"] == 0, (name, one["which"])

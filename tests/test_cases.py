@@ -36,6 +36,7 @@ from hmem.testing.fakes import (
     HangingEmbedder,
     HashEmbedder,
 )
+from tests.forms import forms
 
 LONG = bool(os.environ.get("HMEM_LONG"))
 MANY = 10_000 if LONG else 1_000
@@ -432,19 +433,19 @@ async def test_loop_blocking_work_leaves_the_loop(mem: AsyncMemory) -> None:
 async def test_loop_fd_per_shard_more_shards_than_files(tmp_path: Path) -> None:
     code = """
 import resource
-resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+resource.setrlimit(resource.RLIMIT_NOFILE, (170, 170))
 async def main():
     async with memory(shards=256) as mem:
-        users = [f"u{n}" for n in range(90)]
+        users = [f"u{n}" for n in range(45)]
         await asyncio.gather(*(mem.add(f"I am {u}", user_id=u) for u in users))
         await mem.flush(timeout=30)
         found = await asyncio.gather(*(mem.search("who am I", user_id=u) for u in users))
         assert [f.hits[0].text for f in found] == [f"I am {u}" for u in users]
         stats = await mem.admin.stats()
-    print(json.dumps([stats["users"], stats["files"] > 60]))
+    print(json.dumps([stats["users"], stats["files"] > 35]))
 asyncio.run(main())
 """
-    assert await finish(start(code, tmp_path / "m")) == [90, True]
+    assert await finish(start(code, tmp_path / "m")) == [45, True]
 
 
 async def test_loop_task_exceptions_are_told_once_in_bounded_memory(
@@ -801,7 +802,10 @@ asyncio.run(main())
         assert (await again.admin.health())["ok"]
 
 
-async def test_mp_two_workers_one_job_each_is_worked_on_once(config: Config) -> None:
+@forms("workers,count", short=(2, 80), long=(4, 200))
+async def test_mp_two_workers_one_job_each_is_worked_on_once(
+    config: Config, workers: int, count: int
+) -> None:
     code = """
 async def main():
     embedder = HashEmbedder()
@@ -816,12 +820,12 @@ asyncio.run(main())
         replace(config, worker="off"), embedder=HashEmbedder()
     ) as mem:
         receipts = await asyncio.gather(
-            *(mem.add(f"job{n}", user_id=f"u{n % 23}") for n in range(200))
+            *(mem.add(f"job{n}", user_id=f"u{n % 23}") for n in range(count))
         )
-        workers = [start(code, config.folder) for _ in range(4)]
-        seen = await asyncio.gather(*(finish(worker) for worker in workers))
+        started = [start(code, config.folder) for _ in range(workers)]
+        seen = await asyncio.gather(*(finish(worker) for worker in started))
         jobs = sorted(one for part in seen for one in part)
-        assert jobs == sorted(f"job{n}" for n in range(200))
+        assert jobs == sorted(f"job{n}" for n in range(count))
         results = [await receipt.result(timeout=5) for receipt in receipts]
         assert {result.status for result in results} == {"done"}
 

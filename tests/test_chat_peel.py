@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hmem.chat.peel import LONGEST, CutOff, Unreadable, value_of
+from tests.forms import many
 
 A = {"text": "Noor keeps bees", "importance": 6}
 B = {"text": "Noor lives in Ghent", "importance": 4}
@@ -297,7 +298,7 @@ def test_mending_brings_no_key_that_was_not_asked_for() -> None:
 
 # ------------------------------------------------------------------------- hostile
 
-N = LONGEST // 4
+N = LONGEST // many(8, 4)
 HOSTILE: dict[str, Callable[[], str]] = {
     "brackets": lambda: "[" * N,
     "braces": lambda: "{" * N,

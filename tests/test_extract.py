@@ -34,6 +34,7 @@ from hmem.extract.reply import MAX_FACT_CHARS, MAX_QUOTE_CHARS
 from hmem.protocols import TurnRow
 from hmem.records import EMPTY
 from hmem.times import to_micros
+from tests.forms import many
 
 UTC_ZONE = ZoneInfo("UTC")
 BRUSSELS = ZoneInfo("Europe/Brussels")
@@ -835,7 +836,7 @@ def check(found: Extracted, about: Talk) -> None:
             assert one.event_start.utcoffset() == timedelta(0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=many(50, 150), deadline=None)
 @given(VALUES | st.lists(VALUES).map(lambda items: {"facts": items}))
 def test_any_value_is_read_or_unreadable_and_nothing_else(value: Any) -> None:
     try:
@@ -875,7 +876,7 @@ GOOD = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=many(40, 100), deadline=None)
 @given(st.data())
 def test_a_good_reply_with_one_field_spoilt_keeps_its_other_fact(
     data: st.DataObject,

@@ -18,6 +18,7 @@ from hmem.protocols import MemoryRow, Outcome
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
 from hmem.testing.store.making import add, plan
+from tests.forms import forms
 
 ADDER = """
 import asyncio, json, sys
@@ -111,12 +112,14 @@ def sound(rows: Sequence[MemoryRow]) -> list[MemoryRow]:
 # -------------------------------------------------------------------- one fact, often
 
 
+@forms("times", short=0.4, long=1.0)
 @pytest.mark.parametrize(
-    ("mode", "each"), [("raw", 50), ("append", 50), ("reconcile", 15)]
+    ("mode", "most"), [("raw", 50), ("append", 50), ("reconcile", 15)]
 )
 async def test_a_fact_that_many_add_at_once_in_two_processes_is_stored_once(
-    config: Config, mode: str, each: int
+    config: Config, mode: str, most: int, times: float
 ) -> None:
+    each = int(most * times)
     done = await race(
         ADDER, *((config.folder, name, mode, each) for name in ("one", "two"))
     )

@@ -26,6 +26,7 @@ from hmem.filters.rows import RowFilter
 from hmem.protocols import PutProfile, WritePlan
 from hmem.testing.fakes import FrozenClock, HashEmbedder
 from hmem.views import cache
+from tests.forms import many
 
 Record = MemoryRecord | Episode
 DAY0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -229,7 +230,7 @@ TIMES = st.fixed_dictionaries(
     },
 )
 RANDOM = settings(
-    max_examples=150,
+    max_examples=many(50, 150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -14,6 +14,7 @@ from hmem.errors import BadTimeError, InputError, InputTypeError, TextTooLongErr
 from hmem.inputs.items import ReadItems, read_items
 from hmem.inputs.messages import ReadMessages, read_messages
 from hmem.inputs.metadata import RESERVED, read_metadata
+from tests.forms import many
 
 CONFIG = Config(max_message_chars=1_000, max_messages=20, max_item_chars=100)
 SECRET = "canary7f3a"
@@ -107,7 +108,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=many(150, 400), deadline=None, derandomize=True)
 @given(JSON, st.sampled_from(["user", "assistant", "tool", "system"]))
 def test_whatever_comes_is_read_or_refused_by_an_input_error(
     anything: object, role: str

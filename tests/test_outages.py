@@ -15,6 +15,7 @@ from hmem.embed.remote import RemoteEmbedder
 from hmem.testing.chat_endpoint import Body, ChatEndpoint
 from hmem.testing.endpoint import EmbeddingsEndpoint
 from hmem.testing.yard import eventually
+from tests.forms import forms
 from tests.outage_yard import (
     CountedLLM,
     Place,
@@ -68,9 +69,11 @@ class Outage:
             assert job.attempts == 1
 
 
+@forms("minutes", short=4, long=10)
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_ten_minutes_without_the_model_lose_nothing_and_are_told_once(
+async def test_minutes_without_the_model_lose_nothing_and_are_told_once(
     fault: str,
+    minutes: int,
     endpoint: ChatEndpoint,
     place: Place,
     caplog: pytest.LogCaptureFixture,
@@ -87,12 +90,12 @@ async def test_ten_minutes_without_the_model_lose_nothing_and_are_told_once(
     endpoint.answer = broken(endpoint, fault)
 
     outage = Outage(place, mem, llm)
-    await outage.lasts(minutes=10)
+    await outage.lasts(minutes)
     assert outage.longest < 1.0
     assert not (await mem.admin.health())["ok"]
     assert place.count("outage_ended") == 0
     assert llm.asked - asked <= place.config.users_in_parallel
-    assert llm.probed <= 24
+    assert llm.probed <= 14 + minutes
     assert len(endpoint.bodies) <= 3 * (llm.asked - asked) + llm.probed
 
     monkeypatch.setattr("hmem.chat.remote._PROBE", 10.0)

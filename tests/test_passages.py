@@ -15,6 +15,7 @@ from hmem.text import (
     turn_digest,
     turn_key,
 )
+from tests.forms import many
 
 ANY = st.text(st.characters(exclude_categories=[]))  # surrogates too
 
@@ -90,7 +91,7 @@ def test_a_character_that_never_fits_still_ends() -> None:
     assert cut("abc", 0) == ["a", "b", "c"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(120, 300), deadline=None)
 @given(ANY, st.integers(1, 40), st.integers(1, 40))
 def test_passages_cover_the_text_exactly(text: str, limit: int, fitting: int) -> None:
     parts = cut(

@@ -13,6 +13,7 @@ from hmem.privacy import Policy, redact, redact_metadata
 from hmem.privacy.checks import is_card, luhn, mod97, verhoeff
 from hmem.privacy.view import view
 from tests.fakes_of_secrets import ROLES, card, fakes, harmless
+from tests.forms import many
 
 FAKES = fakes()
 PII = Policy(secrets="off", pii="redact")
@@ -203,7 +204,7 @@ def test_metadata_without_secrets_is_the_same_object() -> None:
 
 # -------------------------------------------------------------- limits and numbers
 
-N = 200_000
+N = many(100_000, 200_000)
 HOSTILE = {
     "letters": "a" * N,
     "labels": "password" * (N // 8),
@@ -240,17 +241,17 @@ def test_no_text_takes_more_than_linear_time(name: str) -> None:
     """Four times the text may take at most some ten times as long."""
     strict = Policy(secrets="redact", pii="redact")
     text = HOSTILE[name]
-    began = time.perf_counter()
+    began = time.thread_time()
     redact(text[: N // 4], strict)
-    quarter = time.perf_counter() - began
-    began = time.perf_counter()
+    quarter = time.thread_time() - began
+    began = time.thread_time()
     redact(text, strict)
-    whole = time.perf_counter() - began
+    whole = time.thread_time() - began
     assert whole < max(0.5, 10 * quarter)
     assert whole < 10.0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(80, 200), deadline=None)
 @given(st.text(st.characters(exclude_categories=[]), max_size=200))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     read = redact(text, Policy(secrets="redact", pii="redact"))

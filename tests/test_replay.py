@@ -30,6 +30,7 @@ from hmem.replay import Cassette, ReplayEmbedder, ReplayLLM
 from hmem.replay.entries import Chat, Refusal, chat_request
 from hmem.testing.fakes import FailingEmbedder, HashEmbedder
 from hmem.testing.llms import ScriptedLLM
+from tests.forms import many
 
 SCHEMA = {"type": "object", "properties": {"facts": {"type": "array"}}}
 SYSTEM = {"role": "system", "content": "You keep a memory.\n" + "Rule. " * 100}
@@ -131,7 +132,7 @@ VALUES = st.recursive(
 
 class TestRoundTrips:
     @settings(
-        max_examples=80,
+        max_examples=many(30, 80),
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )

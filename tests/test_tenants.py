@@ -5,7 +5,6 @@ comes back must be the same. HMEM_LONG=1 runs the long form.
 """
 
 import asyncio
-import os
 import re
 import sqlite3
 import tempfile
@@ -37,9 +36,9 @@ from hypothesis.stateful import (
 from hmem import AsyncMemory, CapacityError, Config, HmemError, MemoryRecord, Receipt
 from hmem.stores.keys import SEQ_MAX, UID_MAX
 from hmem.testing.fakes import FrozenClock, HashEmbedder
+from tests.forms import LONG
 
-LONG = bool(os.environ.get("HMEM_LONG"))
-EXAMPLES, STEPS = (150, 60) if LONG else (20, 30)
+EXAMPLES, STEPS = (150, 60) if LONG else (8, 25)
 USERS = ("ana", "bo", "\u00e7y'; --")
 WORDS = {user: f"zq{n}canary" for n, user in enumerate(USERS)}
 PHRASES = ("Lives in Ghent", "Keeps bees with Maya", "Apple is a cat", "said yes")

@@ -9,9 +9,9 @@ from hmem.text import lexical, passages, proper_nouns, query_tokens
 
 
 def seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
+    started = time.thread_time()
     work()
-    return time.perf_counter() - started
+    return time.thread_time() - started
 
 
 def test_a_query_of_20_000_words_is_capped() -> None:

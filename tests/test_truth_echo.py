@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hmem.render import Line, pack
 from hmem.truth.echo import MARK, strip_echo, texts_of
+from tests.forms import many
 
 DAY = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 FACTS = (
@@ -164,7 +165,7 @@ def test_what_a_line_may_show() -> None:
 
 
 def test_a_long_text_takes_no_long_time() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     for text in (
         "[14 March 2026]\n1 A b\n" * 9_000,
         "[1" * 100_000,
@@ -176,10 +177,10 @@ def test_a_long_text_takes_no_long_time() -> None:
         "[14 March 2026] " * 12_000,
     ):
         strip_echo(text, known=lambda _: False)
-    assert time.perf_counter() - began < 10.0
+    assert time.thread_time() - began < 10.0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=many(50, 100), deadline=None)
 @given(st.text(st.sampled_from("12 [14 March 2026]\n>-:abA("), max_size=120))
 def test_what_is_left_is_made_of_whole_lines(text: str) -> None:
     read = strip_echo(text)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hmem.truth.gates import MOST_PER_ADD, NEAR, Side, judge, may_supersede
 from hmem.truth.topics import clauses, stances, topics
 from tests.changes import additions, changes, unnamed
+from tests.forms import forms, many
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
@@ -147,7 +148,8 @@ def test_what_comes_to_it_replaces_nothing(old: str, new: str) -> None:
     assert verdict(new, old, cosine=NEAR - 0.01) is not None
 
 
-def test_no_fact_replaces_one_about_another_matter() -> None:
+@forms("each", short=3, long=7)
+def test_no_fact_replaces_one_about_another_matter(each: int) -> None:
     """Pairs of the table as a model proposes them that picks at random."""
 
     def related(one: str, other: str) -> bool:
@@ -158,13 +160,13 @@ def test_no_fact_replaces_one_about_another_matter() -> None:
     wrong, tried = [], 0
     for matter, was, now in CHANGES:
         others = [c for c in CHANGES if not related(c[0], matter)]
-        for _, old, new in rng.sample(others, 7):
+        for _, old, new in rng.sample(others, each):
             for one in (was, now):
                 for other in (old, new):
                     tried += 1
                     if verdict(one, other) is None:
                         wrong.append((one, other))
-    assert tried > 2_000
+    assert tried > 285 * each
     assert wrong == []
 
 
@@ -292,7 +294,7 @@ WORDS_SAID = (
 WORDS = st.sampled_from(WORDS_SAID.split())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(80, 200), deadline=None)
 @given(st.lists(WORDS, max_size=10), st.lists(WORDS, max_size=10))
 def test_any_two_texts_are_judged(a: list[str], b: list[str]) -> None:
     new, old = " ".join(a), " ".join(b)
@@ -304,8 +306,8 @@ def test_any_two_texts_are_judged(a: list[str], b: list[str]) -> None:
 
 def test_a_long_text_takes_no_long_time() -> None:
     long = "The user moved to Cork and sold the Golf because it broke. " * 140
-    began = time.perf_counter()
+    began = time.thread_time()
     for text in (long, "a b " * 2_000, "the user's " * 700, "not " * 2_000):
         verdict(text, OLD, cosine=0.9)
         verdict(OLD, text, cosine=0.9)
-    assert time.perf_counter() - began < 10.0
+    assert time.thread_time() - began < 10.0

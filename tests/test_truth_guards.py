@@ -10,6 +10,7 @@ from hmem.text import normalise
 from hmem.truth.figures import figures
 from hmem.truth.guards import REASONS, differs
 from hmem.truth.tokens import tokens
+from tests.forms import many
 from tests.near_pairs import different, same
 
 SAME = same()
@@ -108,7 +109,7 @@ SAID = (
 WORDS = st.sampled_from(SAID.split())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=many(120, 400), deadline=None)
 @given(st.lists(WORDS, max_size=9), st.lists(WORDS, max_size=9))
 def test_it_is_symmetric_and_reads_any_words(a: list[str], b: list[str]) -> None:
     one, other = " ".join(a), " ".join(b)
@@ -125,7 +126,7 @@ def test_it_is_symmetric_and_reads_any_words(a: list[str], b: list[str]) -> None
             assert differs(one, other) is not None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(100, 300), deadline=None)
 @given(st.text(st.characters(exclude_categories=[]), max_size=60))
 def test_any_text_is_read(text: str) -> None:
     assert differs(text, text) is None

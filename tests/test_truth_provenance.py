@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hmem.truth.provenance import Checked, check
 from hmem.truth.quotes import find_quote
 from hmem.truth.spoken import Stretch, spoken
+from tests.forms import many
 
 ZONE = ZoneInfo("UTC")
 AT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)  # a Monday
@@ -287,7 +288,7 @@ def test_all_reasons_come_at_once_and_never_quote_the_text() -> None:
     assert read.why == ("quote", "number", "date", "name", "words")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=many(50, 100), deadline=None)
 @given(
     st.text(st.characters(exclude_categories=[]), max_size=80),
     st.text(st.characters(exclude_categories=[]), max_size=80),

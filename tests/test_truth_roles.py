@@ -11,6 +11,7 @@ from hmem.truth.mentions import is_hidden, mention, quoted
 from hmem.truth.orders import order
 from hmem.truth.roles import Ruling, Said, rule
 from hmem.truth.subjects import subject
+from tests.forms import many
 
 
 def ruled(
@@ -377,7 +378,7 @@ def test_the_users_names_are_the_user() -> None:
 
 # ---------------------------------------------------------------------------- limits
 
-N = 200_000
+N = many(100_000, 200_000)
 HOSTILE = {
     "quotes": '"' * N,
     "apostrophes": " 'aaaaaaaaaaaaa's" * (N // 17),
@@ -399,10 +400,10 @@ def test_no_turn_takes_more_than_linear_time(name: str) -> None:
     text = HOSTILE[name]
     took = []
     for part in (text[: N // 4], text):
-        began = time.perf_counter()
+        began = time.thread_time()
         quoted(part)
         order(part)
-        took.append(time.perf_counter() - began)
+        took.append(time.thread_time() - began)
     assert took[1] < max(0.5, 10 * took[0])
     assert took[1] < 10.0
 

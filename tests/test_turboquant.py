@@ -14,6 +14,7 @@ from hmem.testing.vector_machine import directions
 from hmem.vectors import codec
 from hmem.vectors.rotation import Rotation, column_sums, rotation
 from hmem.vectors.turboquant import LEVELS, TurboQuant4Codec, TurboQuant35Codec, _table
+from tests.forms import many
 
 Wide = NDArray[np.float64]
 NAMES = ("turboquant:2", "turboquant:3.5", "turboquant:4")
@@ -182,7 +183,7 @@ def test_the_scale_is_the_least_squares_one(name: str) -> None:
         assert (better < worse).all()
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=many(60, 150), deadline=None, derandomize=True)
 @given(
     st.sampled_from(NAMES),
     st.integers(1, 70).flatmap(

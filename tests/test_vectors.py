@@ -20,6 +20,7 @@ from hmem.testing.vector_machine import directions
 from hmem.testing.vector_suites import MakeIndex, VectorIndexSuite
 from hmem.vectors import CODECS, INDEXES, auto, codec, index, unit
 from hmem.vectors.slots import Slots, Snapshot
+from tests.forms import many
 
 # What these rows are stored as, for ever. A change here breaks every store there is.
 ROWS = np.array([[3, -4, 0], [0.25, 0.5, -1], [-7, 0, 0], [1, 1.25, -2.5]], np.float32)
@@ -40,6 +41,8 @@ class TestEveryCodec(VectorCodecSuite):
 
 
 class TestEveryIndex(VectorIndexSuite):
+    edits, histories = many(150, 400), many(15, 40)
+
     @pytest.fixture(params=sorted(INDEXES))
     def make_index(self, request: pytest.FixtureRequest) -> MakeIndex:
         or_skip(lambda: index(request.param, 1))
