@@ -171,6 +171,27 @@ def test_live_without_a_model_says_what_to_set() -> None:
         loop.play(Config(embed="none"), live=True)
 
 
+@pytest.mark.model
+def test_the_recording_is_played_with_the_local_model_s_vectors_too() -> None:
+    for name in ("auto", "minilm"):
+        report = loop.play(Config(embed=name), live=False)
+        assert report.ok, [one.wrong for one in report.found]
+        assert "384 dimensions" in report.ran["embedder"]
+    by_words = loop.play(Config(embed="none"), live=False)
+    assert [one.facts for one in report.learned] == [
+        one.facts for one in by_words.learned
+    ]
+    assert report.block.text != by_words.block.text
+    assert "sardine" in report.block.text
+
+
+def test_the_recording_asks_no_embedder_of_an_endpoint() -> None:
+    config = Config(embed="bge-m3", base_url="http://127.0.0.1:9/v1")
+    report = loop.play(config, live=False)
+    assert report.ok
+    assert report.ran["embedder"].startswith("lexical only")
+
+
 # --------------------------------------------------------------------- demo --reconcile
 
 

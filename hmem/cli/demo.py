@@ -174,20 +174,20 @@ def _what_ran(
     end = "kept" if kept else "removed at the end; --path DIR keeps one"
     return {
         "mode": "raw: turns are kept word for word; no language model ran",
-        "embedder": _embedder(config, stats),
+        "embedder": embedder_line(config, stats),
         "codec": f"{config.stored}, as vectors are stored",
         "store": f"{config.folder} ({end})",
         "turns": f"{turns} in {len(sessions)} sessions, {first} to {last}",
     }
 
 
-def _embedder(config: Config, stats: Mapping[str, Any]) -> str:
+def embedder_line(config: Config, stats: Mapping[str, Any]) -> str:
     """Which embedder ran, or why none did."""
     if stats["embedder"] is not None and stats["space"] is not None:
         where = "on this machine" if stats["embedder"] == MINILM else "by configuration"
         return f"{stats['embedder']} {where}, {stats['space']['dim']} dimensions"
     if config.embed == "none":
-        return "lexical only: HMEM_EMBED is none"
+        return "lexical only: no embedder is asked here (HMEM_EMBED)"
     if find_weights() is None:
         return "lexical only: no weights found, run hmem models install minilm"
     return f"lexical only: the weights need {how_to_add('local')}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hmem import AddResult, AsyncMemory, Block, Config, Hit
-from hmem.cli.demo import load_script, remember
+from hmem.cli.demo import embedder_line, load_script, remember
 from hmem.cli.played import PLAYED, load_data, model_line, needs_model, recorded
 from hmem.protocols import LLM
 from hmem.records import MemoryRecord, Usage
@@ -75,8 +75,11 @@ def play(config: Config, *, live: bool) -> Loop:
         if live:
             needs_model(config)
             return asyncio.run(run(here, live=True))
-        # By words alone: the recorded prompts show the memories that were found so.
-        here = replace(here, embed="none", llm=None, timezone="UTC", **PLAYED)
+        # Facts this few are all shown to the model: the recorded prompts are the same
+        # with vectors and without. Another embedder than the local one is not asked, since
+        # what counts as a repetition was settled for that one.
+        embed = config.embed if config.embed in ("auto", "minilm") else "none"
+        here = replace(here, embed=embed, llm=None, timezone="UTC", **PLAYED)
         with recorded(RECORDING) as llm:
             return asyncio.run(run(here, llm=llm))
 
@@ -100,7 +103,7 @@ async def run(config: Config, *, llm: LLM | None = None, live: bool = False) -> 
         )
         stats = await mem.admin.stats()
     return Loop(
-        ran=_ran(stats, facts, live=live),
+        ran=_ran(config, stats, facts, live=live),
         learned=tuple(learned),
         found=tuple(found),
         asked=wanted["ask"],
@@ -166,13 +169,12 @@ def _wrong(question: Mapping[str, Any], hits: tuple[Hit, ...]) -> str:
 
 
 def _ran(
-    stats: Mapping[str, Any], facts: Mapping[str, Any], *, live: bool
+    config: Config, stats: Mapping[str, Any], facts: Mapping[str, Any], *, live: bool
 ) -> dict[str, str]:
     """What this run consisted of, by name."""
     model = model_line(facts, stats["llm"], RECORDING, live=live)
-    embedder = stats["embedder"] or "none: memories are found by words alone"
     return {
         "mode": "append: facts are read out of the turns",
         "model": model,
-        "embedder": embedder,
+        "embedder": embedder_line(config, stats),
     }
