@@ -56,6 +56,24 @@ def test_requests_are_not_about_what_was_said(question: str) -> None:
 
 def test_a_summary_is_of_what_both_said() -> None:
     assert whose_words("Can you summarise the kiln project?") == "both"
+
+
+@pytest.mark.parametrize(
+    ("question", "whose"),
+    [
+        ("How did I wire the second kiln?", "both"),
+        ("Which steps did I take to level the floor?", "both"),
+        ("What approach had I outlined for the roof?", "both"),
+        ("How did I say the kiln is wired?", "user"),
+        ("How did you recommend wiring the kiln?", "assistant"),
+        ("How can I wire a kiln?", "any"),
+        ("What steps would make the floor level?", "any"),
+    ],
+)
+def test_how_something_was_done_an_assistant_may_have_laid_out(
+    question: str, whose: str
+) -> None:
+    assert whose_words(question) == whose
     assert whose_words("Give me an overview of what I said of the kiln.") == "user"
     assert whose_words("Recap what you recommended.") == "assistant"
 

@@ -40,7 +40,11 @@ _USER = re.compile(
     re.IGNORECASE,
 )
 _SUMMARY = r"\bsummar(?:y|ies|i[sz]e[ds]?|i[sz]ing)\b|\bsum up\b|\boverview\b|\brecap\b"
-_BOTH = re.compile(_SUMMARY, re.IGNORECASE)
+_METHOD = (
+    r"\bhow (?:did|have|had) I\b"
+    r"|\b(?:approach|method|process|procedure|steps|strategy) (?:did|have|had) I\b"
+)
+_BOTH = re.compile(f"{_SUMMARY}|{_METHOD}", re.IGNORECASE)
 _SPREAD = re.compile(
     rf"{_SUMMARY}"
     r"|\b(?:in|what|which) (?:(?:the|chronological|right|correct) ){0,2}order\b(?! to\b)"
@@ -57,7 +61,8 @@ _SPREAD = re.compile(
 
 def whose_words(question: str) -> Whose:
     """Whose words a question to an assistant asks for: the asker's own, the assistant's,
-    those of both (a summary), or it does not say ("any")."""
+    those of both (a summary, and how something was done, which an assistant often laid
+    out), or it does not say ("any")."""
     text = _ends(question)
     if _ASSISTANT.search(text):
         return "assistant"
