@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hmem.embed.minilm import MiniLM
 from hmem.testing.fakes import WordReranker
 from hmem.testing.rerank_endpoint import RerankEndpoint
 from hmem.testing.reranker_suite import MakeReranker, RerankerSuite
@@ -13,6 +14,12 @@ from hmem.testing.reranker_suite import MakeReranker, RerankerSuite
 def endpoint() -> Iterator[RerankEndpoint]:
     with RerankEndpoint() as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="module")
+def weights() -> MiniLM:
+    """Read once: they serve any number of event loops."""
+    return MiniLM.load()
 
 
 class TestRemoteReranker(RerankerSuite):
@@ -26,10 +33,10 @@ class TestRemoteReranker(RerankerSuite):
 @pytest.mark.model
 class TestLocalReranker(RerankerSuite):
     @pytest.fixture
-    def make_reranker(self) -> MakeReranker:
-        from hmem.rerank.local import beside
+    def make_reranker(self, weights: MiniLM) -> MakeReranker:
+        from hmem.rerank.local import LocalReranker
 
-        return lambda: beside(None)
+        return lambda: LocalReranker(weights, owned=False)
 
 
 class TestWordReranker(RerankerSuite):

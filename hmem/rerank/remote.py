@@ -167,4 +167,5 @@ def from_config(config: Config) -> RemoteReranker:
         base_url=own or config.base_url,
         api_key=config.rerank_api_key or (None if own else config.api_key),
         timeout=config.rerank_timeout,
+        max_retries=1,  # somebody waits, and has an answer without it
     )
