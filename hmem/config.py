@@ -97,7 +97,7 @@ class Config:
     fusion: Fusion = "sum"
     rerank_candidates: int = 30
     rerank_timeout: float = 2.0
-    context_tokens: int = 1_000
+    context_tokens: int = 1_500
     max_k: int = 1_000
     view_cache_bytes: int = 256 * 2**20
     query_cache: int = 1_024
