@@ -109,14 +109,16 @@ class KnownTests:
         ids = await line(world, 1, 5, reason=reason)
         late = await at_day(world, 60, add("late", at=3, supersedes=ids[0]))
         await at_day(world, 61, reinstate(ids[0], reason="a mistake"))
-        await at_day(world, 62, cite(ids[0], "s"), close(ids[0], at=9, reason=reason))
-        await at_day(world, 63, reinstate(ids[0]))
-        last = await at_day(world, 64, add("last", at=8, supersedes=ids[0]))
-        assert await states(world, ids[0], *range(50, 52), *range(59, 65)) == [
+        await at_day(world, 62, cite(ids[0], "s", reason="said again"))
+        await at_day(world, 63, close(ids[0], at=9, reason=reason))
+        await at_day(world, 64, reinstate(ids[0]))
+        last = await at_day(world, 65, add("last", at=8, supersedes=ids[0]))
+        assert await states(world, ids[0], *range(50, 52), *range(59, 66)) == [
             (None, None),
             (day(5), ids[1]),
             (day(5), ids[1]),
             (day(3), late),
+            (None, None),
             (None, None),
             (day(9), None),
             (None, None),
