@@ -1,6 +1,7 @@
 """`hmem list | timeline | count`: what is stored, without a question or a model."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +33,10 @@ def list_rows(
 
     Open memories first, then turns, in the order they were stored.
     """
-    limit = MOST if everything else limit
     with looking(path) as mem:
         _show(
-            lambda cursor: mem.get_all(limit=limit, **{**asked, "cursor": cursor}),
+            partial(mem.get_all, limit=MOST if everything else limit, **asked),
             lambda row: print_row(row, mem.config.zone),
-            asked["cursor"],
             everything=everything,
             as_json=as_json,
         )
@@ -57,12 +56,10 @@ def timeline(
     The oldest first. Memories that are believed no more are marked with what replaced
     them. With --entity: only what names it.
     """
-    limit = MOST if everything else limit
     with looking(path) as mem:
         _show(
-            lambda cursor: mem.timeline(limit=limit, **{**asked, "cursor": cursor}),
+            partial(mem.timeline, limit=MOST if everything else limit, **asked),
             lambda entry: print_entry(entry, mem.config.zone),
-            asked["cursor"],
             everything=everything,
             as_json=as_json,
         )
@@ -87,28 +84,27 @@ def count(*, path: Path | None, as_json: bool, **asked: Any) -> None:
 
 
 def _show(
-    fetch: "Callable[[str | None], Listed]",
+    fetch: "Callable[..., Listed]",
     show: Callable[[Any], None],
-    cursor: str | None,
     *,
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Print a page, or all of them."""
+    """Print a page, or all of them from there on."""
     rows: list[Any] = []
+    page = fetch()
     while True:
-        page = fetch(cursor)
         if as_json:
             rows += page.rows
         else:
             for row in page.rows:
                 show(row)
-        cursor = page.cursor
-        if not everything or cursor is None:
+        if not everything or page.cursor is None:
             break
+        page = fetch(cursor=page.cursor)
     if as_json:
-        print_json({"rows": rows, "cursor": cursor, "degraded": page.degraded})
+        print_json({"rows": rows, "cursor": page.cursor, "degraded": page.degraded})
         return
     print_notes(page.degraded)
-    if cursor is not None:
-        click.echo(f"there are more: --cursor {cursor}", err=True)
+    if page.cursor is not None:
+        click.echo(f"there are more: --cursor {page.cursor}", err=True)

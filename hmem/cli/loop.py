@@ -5,15 +5,14 @@ By default the model's replies are played back from a recording, which the repor
 `live` asks the configured endpoint instead.
 """
 
-import asyncio
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hmem import AddResult, AsyncMemory, Block, Config, Hit
+from hmem.cli import played
 from hmem.cli.demo import embedder_line, load_script, remember
-from hmem.cli.played import PLAYED, load_data, model_line, needs_model, recorded
+from hmem.cli.played import load_data, model_line
 from hmem.protocols import LLM
 from hmem.records import MemoryRecord, Usage
 
@@ -68,20 +67,11 @@ def load_facts() -> dict[str, Any]:
 def play(config: Config, *, live: bool) -> Loop:
     """Run the loop in a folder that is removed afterwards. Raises ConfigError for `live`
     without a configured model."""
-    with tempfile.TemporaryDirectory(prefix="hmem-") as folder:
-        here = replace(
-            config, path=folder, mode="append", worker="inline", read_only=False
-        )
-        if live:
-            needs_model(config)
-            return asyncio.run(run(here, live=True))
-        # Facts this few are all shown to the model: the recorded prompts are the same
-        # with vectors and without. Another embedder than the local one is not asked, since
-        # what counts as a repetition was settled for that one.
-        embed = config.embed if config.embed in ("auto", "minilm") else "none"
-        here = replace(here, embed=embed, llm=None, timezone="UTC", **PLAYED)
-        with recorded(RECORDING) as llm:
-            return asyncio.run(run(here, llm=llm))
+    # Facts this few are all shown to the model: the recorded prompts are the same with
+    # vectors and without. Another embedder than the local one is not asked, since what
+    # counts as a repetition was settled for that one.
+    embed = config.embed if config.embed in ("auto", "minilm") else "none"
+    return played.play(run, config, RECORDING, mode="append", live=live, embed=embed)
 
 
 async def run(config: Config, *, llm: LLM | None = None, live: bool = False) -> Loop:

@@ -1,15 +1,20 @@
 """Recorded replies that stand in for a model, so that `hmem demo` runs offline."""
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.resources import as_file, files
-from typing import Any
+from typing import Any, TypeVar
 
 from hmem import Config, ConfigError, LLMError
+from hmem.config import Mode
 from hmem.protocols import Completion, Rung
 from hmem.replay import Cassette, ReplayLLM
 
+Report = TypeVar("Report")
 PLAYED: Mapping[str, Any] = {
     "instructions": "",
     "categories": (),
@@ -40,6 +45,28 @@ class Played(ReplayLLM):
             )
         except LLMError as e:
             raise LLMError(str(e), why="input", retryable=False) from e
+
+
+def play(
+    run: Callable[..., Coroutine[Any, Any, Report]],
+    config: Config,
+    recording: str,
+    *,
+    mode: Mode,
+    live: bool,
+    embed: str = "none",
+) -> Report:
+    """What `run(config, llm=, live=)` reports, in a folder that is removed afterwards and
+    with the settings that the recording was made with. `live`: the configured model is
+    asked instead; raises ConfigError without one."""
+    with tempfile.TemporaryDirectory(prefix="hmem-") as folder:
+        here = replace(config, path=folder, mode=mode, worker="inline", read_only=False)
+        if live:
+            needs_model(config)
+            return asyncio.run(run(here, live=True))
+        here = replace(here, embed=embed, llm=None, timezone="UTC", **PLAYED)
+        with recorded(recording) as llm:
+            return asyncio.run(run(here, llm=llm))
 
 
 @contextmanager

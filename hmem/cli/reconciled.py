@@ -5,14 +5,13 @@ The decisions are told from receipts and histories alone, as any program may. By
 the model's replies are played back from a recording; `live` asks the configured endpoint.
 """
 
-import asyncio
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hmem import AddResult, AsyncMemory, Config, HistoryEvent
-from hmem.cli.played import PLAYED, load_data, model_line, needs_model, recorded
+from hmem.cli import played
+from hmem.cli.played import load_data, model_line
 from hmem.protocols import LLM
 from hmem.records import MemoryRecord, Usage
 
@@ -86,18 +85,9 @@ def load_talk() -> dict[str, Any]:
 def play(config: Config, *, live: bool) -> Reconciled:
     """Play the talk in a folder that is removed afterwards. Raises ConfigError for `live`
     without a configured model."""
-    with tempfile.TemporaryDirectory(prefix="hmem-") as folder:
-        here = replace(
-            config, path=folder, mode="reconcile", worker="inline", read_only=False
-        )
-        if live:
-            needs_model(config)
-            return asyncio.run(run(here, live=True))
-        # Without vectors the second call is shown all facts while they are few, so that
-        # what was recorded does not hang on how likenesses are measured.
-        here = replace(here, embed="none", llm=None, timezone="UTC", **PLAYED)
-        with recorded(RECORDING) as llm:
-            return asyncio.run(run(here, llm=llm))
+    # Without vectors the second call is shown all facts while they are few, so that what
+    # was recorded does not hang on how likenesses are measured.
+    return played.play(run, config, RECORDING, mode="reconcile", live=live)
 
 
 async def run(

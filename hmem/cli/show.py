@@ -1,20 +1,18 @@
 """The demo's report as plain text of at most 80 columns, and as JSON values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import fill
 from typing import Any
 
 from hmem.cli.demo import Answer, Report
-from hmem.records import AddResult, Block, Hit
+from hmem.records import AddResult, Block, Hit, Usage
 
 WIDTH = 78
 
 
 def as_text(report: Report) -> Iterator[str]:
     """The report's lines: what ran, the receipts, the answers, the block, the verdict."""
-    yield "hmem demo"
-    for name, value in report.ran.items():
-        yield indented(f"  {name:<9} ", value)
+    yield from headed("hmem demo", report.ran)
     yield ""
     yield f"Remembered in {report.add_ms:.0f} ms; one receipt a session:"
     for session, result in report.receipts.items():
@@ -28,6 +26,21 @@ def as_text(report: Report) -> Iterator[str]:
     yield (
         f"{found} of {len(report.answers)} expected turns found,"
         f" {report.search_ms:.1f} ms a question."
+    )
+
+
+def headed(title: str, ran: Mapping[str, str]) -> Iterator[str]:
+    """A report's first lines: what it is of, and what ran."""
+    yield title
+    for name, value in ran.items():
+        yield indented(f"  {name:<9} ", value)
+
+
+def usage_line(usage: Usage) -> str:
+    """What a report's model calls cost."""
+    return (
+        f"{usage.llm_calls} calls, {usage.prompt_tokens:,} tokens in,"
+        f" {usage.completion_tokens:,} out."
     )
 
 

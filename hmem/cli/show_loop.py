@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from hmem.cli.loop import Found, Learned, Loop
-from hmem.cli.show import block_lines, indented
+from hmem.cli.show import block_lines, headed, indented, usage_line
 
 
 def as_text(report: Loop) -> Iterator[str]:
     """The report's lines: what ran, what each session taught, the answers, the block."""
-    yield "The whole loop: a model reads the turns, facts replace facts"
-    for name, value in report.ran.items():
-        yield indented(f"  {name:<9} ", value)
+    title = "The whole loop: a model reads the turns, facts replace facts"
+    yield from headed(title, report.ran)
     for one in report.learned:
         yield ""
         yield from _learned(one)
@@ -20,11 +19,7 @@ def as_text(report: Loop) -> Iterator[str]:
         yield from _found(number, found)
     yield ""
     yield from block_lines(report.asked, report.block, report.max_tokens)
-    usage = report.usage
-    yield (
-        f"{usage.llm_calls} calls, {usage.prompt_tokens:,} tokens in,"
-        f" {usage.completion_tokens:,} out."
-    )
+    yield usage_line(report.usage)
 
 
 def as_json(report: Loop) -> dict[str, Any]:

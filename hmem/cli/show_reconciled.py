@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from hmem.cli.reconciled import Decision, Found, Reconciled, Turn
-from hmem.cli.show import indented
+from hmem.cli.show import headed, indented, usage_line
 
 
 def as_text(report: Reconciled) -> Iterator[str]:
     """The report's lines: what ran, each turn with its decisions, what is known."""
-    yield "Reconcile: what each turn does to what is known"
-    for name, value in report.ran.items():
-        yield indented(f"  {name:<9} ", value)
+    title = "Reconcile: what each turn does to what is known"
+    yield from headed(title, report.ran)
     for turn in report.turns:
         yield ""
         yield from _turn(turn)
@@ -24,11 +23,7 @@ def as_text(report: Reconciled) -> Iterator[str]:
         yield ""
         yield from _found(found)
     yield ""
-    usage = report.usage
-    yield (
-        f"{usage.llm_calls} calls, {usage.prompt_tokens:,} tokens in,"
-        f" {usage.completion_tokens:,} out."
-    )
+    yield usage_line(report.usage)
 
 
 def as_json(report: Reconciled) -> dict[str, Any]:
