@@ -15,7 +15,7 @@ _SPELLED = """
     hours hr hrs independence indigenous jan janaury january janurary januray jul july
     jun june juneteenth labor lately leap lunchtime mar march mardi marhc maundy may
     memorial midday midnight min mins minute minutes mlk mnths mon monday mondays mondy
-    month months mornin morning mornings mother mothers mrng mtd mth mths new night
+    month months mornin morning mornings mos mother mothers mrng mtd mth mths new night
     nights nine nineteen nineteenth nineties ninety ninth nite noon noonish noughties
     nov november novemeber novmber nowadays nye ocotber oct octobar october one paddy
     paddys palm pancake pentecost pi president presidents qtd quarter quarters recent

@@ -90,6 +90,17 @@ def _ahead(now: Now, tokens: list[Token]) -> Made:
     )
 
 
+def _about_ahead(now: Now, tokens: list[Token]) -> Made:
+    made = _ahead(now, tokens)
+    return made.doubted(0.85) if isinstance(made, Time) else None
+
+
+def _half_ahead(now: Now, tokens: list[Token]) -> Made:
+    """ "In half an hour"."""
+    made = _moved(now, exactly(0.5), tokens[0].value.name, 1)
+    return made.but(guard="ahead", sure=0.7) if isinstance(made, Time) else None
+
+
 def _from_now(now: Now, tokens: list[Token]) -> Made:
     amount, unit = amount_and_unit(tokens)
     return _moved(now, amount, unit, 1)
@@ -328,11 +339,15 @@ def _trailing_one(now: Now, tokens: list[Token]) -> Made:
 def _coming(now: Now, tokens: list[Token]) -> Made:
     """ "The next three weeks": from today on."""
     amount, unit = amount_and_unit(tokens)
-    if unit in MINUTES or unit == "weekend":
+    if unit in MINUTES:
+        end = now.at + timedelta(minutes=int(amount.high * MINUTES[unit]))
+        time = once(Stretch(now.minute, now.minute + 1), precision_of(unit), sure=0.78)
+        return time.but(exact=(now.at, end))
+    if unit == "weekend":
         return None
     last = shift(now.today, unit, amount.high)
     stretch = Stretch(now.midnight, cal.wall(last) + DAY)
-    return Token("FIX", 0, 0, None, once(stretch, precision_of(unit), "relative", 0.8))
+    return Token("FIX", 0, 0, None, once(stretch, precision_of(unit), "relative", 0.78))
 
 
 _MANY = "(NUMBER|a) UNIT"
@@ -363,6 +378,8 @@ AGO: tuple[Rule, ...] = (
     (f"{_MANY} from now", _from_now),
     ("NUMBER PLURAL from now", _plural_ahead),
     (f"within {_MANY} (?!of|after|before|ago|from)", _within_ahead),
+    (f"in (around|about) {_MANY} time?", _about_ahead),
+    ("in half a UNIT time?", _half_ahead),
     (f"in {_MANY} time?", _ahead),
     ("(the)? (last|past|previous) NUMBER (PLWDAY|PLSEASON|PLHOLI)", _last_few_named),
     (

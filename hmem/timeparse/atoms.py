@@ -151,15 +151,17 @@ def clock(text: str) -> Clock | None:
 def at_clock(stretch: Stretch, time: Clock) -> Stretch:
     """A time of day within a day or a part of it; a night runs into the next day.
 
-    Where it may be either half of the day ("half past six"), the one within the part.
+    Where it may be either half of the day ("half past six"), the one within the part or
+    nearest to it.
     """
-    start = stretch.start - stretch.start % DAY + time.minute
-    tries = [start, start + DAY]
-    if time.either:
-        tries = [start, start + DAY // 2, start + DAY]
-    start = next((t for t in tries if stretch.start <= t < stretch.end), start)
-    if start < stretch.start:
-        start += DAY
+    midnight = stretch.start - stretch.start % DAY
+    tries = [midnight + time.minute]
+    if stretch.start >= midnight + DAY // 2:
+        tries.append(midnight + DAY + time.minute)
+    morning = midnight < stretch.start < stretch.end <= midnight + DAY // 2
+    if time.either and not morning:
+        tries.append(midnight + time.minute % (DAY // 2) + DAY // 2)
+    start = min(tries, key=lambda t: max(stretch.start - t, t - stretch.end + 1, 0))
     return Stretch(start, start + time.size)
 
 

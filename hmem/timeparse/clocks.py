@@ -94,6 +94,7 @@ CLOCKS = Stage(
     (
         ("(NUM|NUMW) oclock", _oclock),
         ("half past (NUM|NUMW) oclock? (?!UNIT)", _half_past),
+        ("half (NUM|NUMW) (?=on|this|last|DAY|WDAY|in the PART)", _half_past),
         _off(1),
         _off(-1),
         ("CLOCK (in the|at) PART", _of_part),
@@ -169,13 +170,14 @@ def _between_clocks(_: Now, tokens: list[Token]) -> Made:
     both = one(tokens, "CLOCKS")
     first, last = both.value if both else (t.value for t in only(tokens, "CLOCK"))
     time = time_of(next(t for t in tokens if t.time is not None))
-    if time.precision != "day" or first.minute >= last.minute:
+    if time.precision not in ("day", "part") or time.kind in ("range", "open"):
         return None
     if "spoken" in (first.either, last.either):
         return time.but(guard="")
 
     def change(day: Stretch) -> Stretch:
-        return Stretch(day.start + first.minute, day.start + last.minute)
+        start, end = atoms.at_clock(day, first).start, atoms.at_clock(day, last).start
+        return Stretch(start, end if end > start else end + cal.DAY)
 
     return time.over(change, "hour").but(guard="", kind="range")
 
@@ -187,8 +189,11 @@ CLOCKED: tuple[Rule, ...] = (
     (f"DAYLIKE comma? {_WITH_DAY} (early|mid|late)? dash? (in the)? PART", _with_part),
     ("the? (early|late|mid)? dash? PART (of|on) the? DAYLIKE", _with_part),
     ("MDAY comma? CLOCK comma? YEAR", _printed),
-    (f"DAYLIKE comma? (from|between)? {_BOTH}", _between_clocks),
-    (f"(from|between)? {_BOTH} comma? (of|on)? the? DAYLIKE", _between_clocks),
+    (f"(DAYLIKE|TONIGHT) comma? (from|between)? {_BOTH}", _between_clocks),
+    (
+        f"(from|between)? {_BOTH} comma? (of|on)? the? (DAYLIKE|TONIGHT)",
+        _between_clocks,
+    ),
     (f"(DAYLIKE|TONIGHT) comma? {_AROUND} CLOCK", _with_clock),
     (
         f"{_AROUND} CLOCK comma? (of|on|in)? the? (DAYLIKE|TONIGHT) (?!PART)",

@@ -179,6 +179,18 @@ def _numbered_week(_: Now, tokens: list[Token]) -> Made:
     return once(cal.iso_week(year, week), "week", "absolute", 0.9)
 
 
+def _week_of_month(_: Now, tokens: list[Token]) -> Made:
+    """ "Week 3 of January"."""
+    unit, number = tokens[0].value.name, tokens[1].value.size
+    if unit != "week" or not 1 <= number <= 4:
+        return None
+    first = 7 * int(number - 1) * DAY
+    made = time_of(tokens[2]).over(
+        lambda s: Stretch(s.start + first, s.start + first + 7 * DAY), "week"
+    )
+    return made.but(sure=0.7, guard="")
+
+
 def _the_year(_: Now, tokens: list[Token]) -> Made:
     return once(cal.years(tokens[1].value), "year", "absolute", 0.95)
 
@@ -210,6 +222,7 @@ def _long_weekend(feast: Stretch) -> Stretch:
 _WDAY_FIRST = "(WDAY comma? the?)? the?"
 DATES = Stage(
     (
+        ("UNIT NUM (of|in) ANYMONTH (?!ANYYEAR)", _week_of_month),
         (
             (
                 "from? the? (DAYNUM (to|dash|until) the? DAYNUM|PAIR) of? ANYMONTH"

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from functools import cache
 
 from hmem.timeparse import almanac as cal
-from hmem.timeparse.phrase import Time
+from hmem.timeparse.phrase import Guard, Time
 from hmem.timeparse.words import listed
 
 _Feast = Callable[[int], date]
@@ -116,8 +116,10 @@ FEAST_STARTS = frozenset(
 @cache
 def _feast(index: int) -> Time:
     _, day, sure = _FEASTS[index]
+    # "Groundhog Day" is a film, "Tax Day" comes again: only in a sentence with a tense.
+    guard: Guard = "noun" if sure > 0.7 else "generic"
     return Time(
-        lambda n: cal.days(day(n)), "day", "recurring", sure, "year", guard="noun"
+        lambda n: cal.days(day(n)), "day", "recurring", sure, "year", guard=guard
     )
 
 

@@ -9,7 +9,7 @@ from hmem.timeparse.beside import BESIDE
 from hmem.timeparse.clocks import CLOCKS
 from hmem.timeparse.dates import DATES
 from hmem.timeparse.doubtful import WORDS
-from hmem.timeparse.guards import RATE, alone, blocked
+from hmem.timeparse.guards import RATE, alone, blocked, hanging
 from hmem.timeparse.joined import JOINED
 from hmem.timeparse.numbers import NUMBERS
 from hmem.timeparse.phrase import Lean, Now, Time, When, settle
@@ -61,7 +61,8 @@ def read(text: str, now: Now) -> Iterator[tuple[Token, Time]]:
             if token.code in _GIVEN and token.time is not None:
                 before = tokens[i - 1] if i else None
                 if not blocked(_led(tokens, i), token.time, before, text):
-                    doubt = 0.6 if _in_part(tokens, i) else 1.0
+                    partly = _in_part(tokens, i) or hanging(token, text)
+                    doubt = 0.6 if partly else 1.0
                     yield _led(tokens, i), token.time.doubted(doubt)
 
 

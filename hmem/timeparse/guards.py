@@ -13,6 +13,22 @@ _NAME = re.compile(r"\b([A-Z][a-z]+) \Z")
 _LASTS = re.compile(
     r"(?:\b(?:will|can|could|would|should|might|may|must|to)|'ll|n't) \Z"
 )
+_MOVED = re.compile(
+    r"\b(?:moved|changed|shifted|rescheduled|postponed|pushed|switched|brought forward)"
+    r"(?: \w+){0,3} \Z",
+    re.IGNORECASE,
+)
+_FIGURES = re.compile(r",? ?[0-9]{1,2}[/.][0-9]")
+_HANGING = re.compile(
+    r"\b(?:days?|nights?|weeks?|months?|years?|weekend|evening|morning|hours?)"
+    r" (?:before|after|following|until|since) (?:\w+ ){1,5}\Z",
+    re.IGNORECASE,
+)
+_LASTING = re.compile(
+    r"last (?:an? |[0-9]|(?:one|two|three|four|five|six|seven|eight|nine|ten|several|few"
+    r"|another|at|about|all|until|till|for)\b)",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(
     r"\b(?:version|ver|v|release|firmware|build|model|file|error|article|section|clause"
     r"|chapter|verse|page|pages|pp|line|lines|room|flight|ticket|invoice|order|ref"
@@ -46,7 +62,8 @@ _ALWAYS = re.compile(
 )
 RATE = re.compile(
     r"\b(?:how (?:many|much|often)|times|once|twice|average|there (?:are|is)"
-    r"|(?:are|is) there|hours|days|weeks|months)\b[^.?!]*\Z",
+    r"|(?:are|is) there|hours|days|weeks|months|deliver\w*|refund\w*|ships?|shipping"
+    r"|takes?|took)\b[^.?!]*\Z",
     re.IGNORECASE,
 )
 """What stands before "in a week" where it tells a rate."""
@@ -73,6 +90,8 @@ def blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
         return True
     if _lasts(token, text) or _named(token, time, word, text):
         return True
+    if time.kind == "range" and _moved(token, text):
+        return True
     guard = time.guard
     if token.code in ("WDAY", "PLAINM") or guard == "generic":
         guard = "noun"
@@ -86,9 +105,26 @@ def blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
 
 def _lasts(token: Token, text: str) -> bool:
     """ "May last two weeks"."""
-    return text[token.start : token.start + 5].lower() == "last " and bool(
+    return _LASTING.match(text, token.start) is not None and bool(
         _LASTS.search(text, max(0, token.start - 12), token.start)
     )
+
+
+def _moved(token: Token, text: str) -> bool:
+    """ "The meeting was moved from 3 May to 10 May": two days, not what lies between."""
+    if text[token.start : token.start + 4].lower() != "from":
+        return False
+    first = max(0, token.start - 40)
+    return _MOVED.search(text, first, token.start) is not None
+
+
+def hanging(token: Token, text: str) -> bool:
+    """Whether a phrase only tells of what another hangs on: "the night before my exam on
+    3 June"."""
+    first = max(0, token.start - 60)
+    if _FIGURES.match(text, token.end):  # "Thursday 4/5"
+        return True
+    return _HANGING.search(text, first, token.start) is not None
 
 
 def _within_name(token: Token, before: Token | None, word: str, text: str) -> bool:

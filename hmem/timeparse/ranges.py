@@ -285,7 +285,7 @@ def _likely(build: Callable[[Now, list[Token]], Made]) -> Callable[..., Made]:
     return checked
 
 
-_END = "(DAY|DATE|MDAY|MON|ANYMONTH|YFL|QUARTER|FIX)"
+_END = "(DAY|DATE|MDAY|MON|ANYMONTH|YFL|QUARTER|FIX|YR)"
 OPEN = Stage(
     (
         ("between the ORD and the? ORD (?!of|ANYMONTH|UNIT)", _two_days),
@@ -298,6 +298,7 @@ OPEN = Stage(
         ("(from|between|in) YEARS", _years),
         ("YEARS", _bare_years),
         ("YEAR (to|until) YEAR", _bare_years),
+        ("(from|between) ANYYEAR (to|and|until|dash) ANYYEAR", _years),
         ("IN YEAR (and|or|slash) YEAR", _years),
         (f"{_END} (to|until|dash) the? {_END}", _between),
         ("(IN|for|of|from)? QUARTER (and|or|slash) (QUARTER|FIX)", _between),

@@ -54,6 +54,13 @@ def _beside_today(sign: int) -> Callable[[Now, list[Token]], Made]:
     return build
 
 
+def _unit_gone(now: Now, tokens: list[Token]) -> Made:
+    """ "This weekend just gone"."""
+    if tokens[0].value.name == "weekend":
+        return nth_last(atoms.WEEKEND, now, 1, 0.85)
+    return _unit(-1, 0.85)(now, tokens)
+
+
 def _same_last(now: Now, tokens: list[Token]) -> Made:
     """ "This week last year", "on this day last year"."""
     return _same(now, tokens, now.today.year - 1)
@@ -173,7 +180,8 @@ def _numbered(_: Now, tokens: list[Token]) -> Made:
     """ "The 19th century", "the second quarter"."""
     unit = unit_of(tokens).name
     if unit == "quarter" and 1 <= tokens[0].value <= 4:
-        return Token("QUARTER", 0, 0, tokens[0].value, atoms.quarter(tokens[0].value))
+        quarter = atoms.quarter(tokens[0].value).but(sure=0.65)
+        return Token("QUARTER", 0, 0, tokens[0].value, quarter)
     if unit != "century":
         return None
     first = 100 * (tokens[0].value - 1) + 1
@@ -191,6 +199,8 @@ RELATIVE: tuple[Rule, ...] = (
     ("earlier (on? (this UNIT|DAY)|(in|on) the UNIT)", _earlier),
     ("later (on? (this UNIT|DAY)|(in|on) the UNIT)", _later),
     ("last to last UNIT", _unit(-2, 0.85)),
+    ("(this|the)? NAMED just? gone", _last_named),
+    ("(this|the)? UNIT just? gone", _unit_gone),
     (
         "(WDAY|SEASON|ANYMONTH) next (?!NAMED|UNIT|PART|TIMES|NTH|NUMBER|to)",
         _next_named,

@@ -43,7 +43,7 @@ _CODES = listed(
     after since by from onwards between last past previous next coming this
     early mid late start end rest half later earlier around circa every more
     less than now time within up ending final latter opening part about just my
-    same other these exact date following as oclock break comma slash dash dead VAGUE CLOCKS NUM NUMW TENS FUZZY ORD ORDW YEAR
+    same other these exact date following as gone oclock break comma slash dash dead VAGUE CLOCKS NUM NUMW TENS FUZZY ORD ORDW YEAR
     YEARS PAIR SHORT BIG UNIT UYEAR OFUNIT MONTH PLAINM WEAKM WDAY WEAKW
     PLWDAY SEASON PLSEASON WEAKS HOLI PLHOLI QUARTER WNUM CLOCK PART PLPART
     DECADE DAY TONIGHT DATE WEEK MON YR FIX MDAY YFL WFL MFL OUT
@@ -67,7 +67,7 @@ _GROUPS = {
     "TIME": f"{_YEARLY} {_FIXED} WDAY WFL MFL TONIGHT",
     "DAYLIKE": "DAY DATE MDAY WDAY HOLI WFL YFL MFL",
     "ANYYEAR": "YEAR SHORT",
-    "TIMES": f"{_YEARLY} {_FIXED} WDAY WFL MFL TONIGHT YEAR DECADE OFUNIT",
+    "TIMES": f"{_YEARLY} {_FIXED} WDAY WFL MFL TONIGHT YEAR SHORT DECADE OFUNIT",
     "PLURAL": "PLWDAY PLSEASON PLHOLI PLPART",
     "NAMED": f"{_MONTH} MDAY HOLI SEASON WDAY QUARTER",
 }

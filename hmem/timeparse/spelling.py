@@ -16,7 +16,7 @@ _HASTY = """
     weekend: wkend wknd wkd
     weekends: wkends wknds
     month: mth
-    months: mths mnths
+    months: mths mnths mos
     year: yr
     years: yrs
     january: janurary januray janaury

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse.almanac import DAY, Stretch
-from hmem.timeparse.phrase import Now
+from hmem.timeparse.phrase import Now, Time
 from hmem.timeparse.rules import Made, Rule, one, time_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import MINUTES, amount_and_unit, precision_of, shift
+from hmem.timeparse.words import Unit, exactly
 
 _THIRDS = {
     "early": (0, 1),
@@ -81,12 +82,28 @@ def _nth_within(_: Now, tokens: list[Token]) -> Made:
         made = outer.over(lambda s: _nth_day(s, weekday, nth), "day")
         return made.but(guard="", sure=min(outer.sure, 0.9))
     name = inner.value.name
-    if name in MINUTES or inner.value.plural:
+    if inner.value.plural:
+        return _some_within(name, outer, nth)
+    if name in MINUTES:
         return None
     precision = precision_of(name)
     sure = 0.75 if name in ("week", "weekend") else 0.85
     made = outer.over(lambda s: _nth_unit(s, name, nth), precision)
     return made.but(guard="", sure=min(outer.sure, sure))
+
+
+_SOME = {"day": 7, "week": 3, "month": 3}
+"""How many "the last days", "the first weeks" are."""
+
+
+def _some_within(name: str, outer: Time, nth: int) -> Made:
+    """ "The last months of 2022"."""
+    if name not in _SOME or nth not in (1, -1):
+        return None
+    many = Token("NUMW", 0, 0, exactly(_SOME[name]))
+    tokens = [many, Token("UNIT", 0, 0, Unit(name)), Token("FIX", 0, 0, None, outer)]
+    made = _few(tokens, last=nth == -1)
+    return made.but(sure=0.5) if isinstance(made, Time) else None
 
 
 def _nth(token: Token) -> int:
@@ -98,6 +115,10 @@ def _nth(token: Token) -> int:
 
 def _last_within(now: Now, tokens: list[Token]) -> Made:
     return _nth_within(now, [Token("ORDW", 0, 0, -1), *tokens])
+
+
+def _opening(now: Now, tokens: list[Token]) -> Made:
+    return _nth_within(now, [Token("ORDW", 0, 0, 1), *tokens])
 
 
 def _nth_day(whole: Stretch, weekday: int, nth: int) -> Stretch:
@@ -204,6 +225,7 @@ WITHIN: tuple[Rule, ...] = (
     ("the? (NTH|latter) half of the? TIMES", _half_within),
     ("the? NTH (UNIT|WDAY) (of|in) the? TIMES", _nth_within),
     ("the? (last|final) (UNIT|WDAY) (of|in) the? TIMES", _last_within),
+    ("the opening UNIT of the? TIMES", _opening),
     ("the? ORDW NUMBER UNIT (of|in) the? TIMES", _first_few),
     ("the? (last|final) NUMBER UNIT (of|in) the? TIMES", _last_few),
 )
