@@ -12,13 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.protocols import TurnRow
 from hmem.rank.ask import Ask, Found
 from hmem.rank.lifts import Parts
 from hmem.records import Kind
 from hmem.scoring import Floats, best_first
-from hmem.text import lexical, turn_key
-from hmem.times import from_micros
+from hmem.text import lexical
 from hmem.views import View
 from hmem.views.facts import Facts
 from hmem.views.turns import Turns
@@ -183,22 +181,20 @@ def closest(view: View, facts: Heard, turns: Heard) -> list[tuple[Kind, int]]:
     return list(rows)
 
 
-def lacking(view: View, found: Found, ask: Ask) -> tuple[str, ...]:
-    """The question's words, as it has them, that the passage found does not have."""
-    table = view.table(found.kind)
-    start, end = table.span(found.doc)
-    row = table.rows[found.at]
-    text = row.text[start:end]
-    if isinstance(row, TurnRow):
-        said = from_micros(row.observed_at)
-        text = turn_key(text, speaker=row.name or row.role, at=said)
-    held = frozenset(lexical(text).tolist())
+def asked_words(ask: Ask) -> list[tuple[str, list[int]]]:
+    """The question's words, as it has them, each with those of its terms that count."""
     wanted = frozenset(ask.terms.tolist())
-    lacks: dict[str, None] = {}
-    for word in _WORD.findall(ask.query[:1_000]):
-        hashes = frozenset(lexical(word).tolist()) & wanted
-        if hashes and not hashes & held:
-            lacks[word.removesuffix("'s")] = None
-        if len(lacks) == _MOST_LACKS:
-            break
-    return tuple(lacks)
+    words = _WORD.findall(ask.query[:1_000])
+    of = [(word, wanted.intersection(lexical(word).tolist())) for word in words]
+    return [(word.removesuffix("'s"), list(terms)) for word, terms in of if terms]
+
+
+def lacking(
+    view: View, found: Found, ask: Ask, words: list[tuple[str, list[int]]]
+) -> tuple[str, ...]:
+    """Those of the question's words that the passage found does not have."""
+    postings = view.table(found.kind).lexicon.postings(ask.terms)
+    there = postings.term[postings.docs == found.doc]
+    held = frozenset(ask.terms[there].tolist())
+    lacks = [word for word, terms in words if held.isdisjoint(terms)]
+    return tuple(dict.fromkeys(lacks))[:_MOST_LACKS]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hmem.rank.answer import Signs, closest, heard, lacking, read_signs
+from hmem.rank.answer import Signs, asked_words, closest, heard, lacking, read_signs
 from hmem.rank.ask import Ask, Found
 from hmem.rank.fusion import by_rank
 from hmem.rank.lifts import Parts, date, doubt, hold_back, lend, total
@@ -101,7 +101,8 @@ class _Ranking:
         facts, turns = self._scored
         rows = closest(self._view, *self._heard)
         found = [(facts if kind == "memory" else turns).found(at) for kind, at in rows]
-        return tuple(Near(f, lacking(self._view, f, self._ask)) for f in found)
+        words = asked_words(self._ask)
+        return tuple(Near(f, lacking(self._view, f, self._ask, words)) for f in found)
 
 
 class _Scored:
@@ -116,10 +117,9 @@ class _Scored:
 
     def found(self, at: int) -> Found:
         """The row at a position."""
-        first = int(self.table.first_doc.view[at])
-        count = len(self.table.rows[at].ends)
-        doc = first
-        if count > 1:
-            doc += int(np.argmax(self.docs[first : first + count]))
-        parts = {n: float(p[doc]) for n, p in self.parts.items() if p[doc]}
-        return Found(self.kind, at, doc, float(self.docs[doc]), parts)
+        docs = self.table.docs_at(at)
+        doc = docs.start
+        if len(docs) > 1:
+            doc += int(np.argmax(self.docs[doc : docs.stop]))
+        parts = {n: value for n, p in self.parts.items() if (value := p.item(doc))}
+        return Found(self.kind, at, doc, self.docs.item(doc), parts)

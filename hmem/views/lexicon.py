@@ -11,6 +11,8 @@ from hmem.views.grow import Grow
 Hashes = NDArray[np.uint32]
 Docs = NDArray[np.int64]
 Counts = NDArray[np.float32]
+_KEPT = 4096
+"""Postings of the last question that are kept for those who ask for them again."""
 _TAIL = 4096
 """Postings kept beside the sorted base before the two are merged: one merge per that many
 keeps an append cheap, and a tail of this size costs a query microseconds."""
@@ -35,6 +37,7 @@ class Lexicon:
         self._base = self._tail = _NONE
         self._total = 0.0
         self._norms: Counts | None = None
+        self._last: tuple[Hashes, Postings] | None = None
 
     def extend(self, lengths: NDArray[np.uint32], tokens: Hashes) -> None:
         """Append passages; passage i has the next `lengths[i]` of `tokens`."""
@@ -44,14 +47,23 @@ class Lexicon:
         )
         self.lengths.extend(lengths)
         self._total += float(lengths.sum())
-        self._norms = None
+        self._norms = self._last = None
         tail = _joined(self._tail, _counted(tokens, docs))
         if len(tail.tokens) > max(_TAIL, len(self._base.tokens) // 4):
             self._base, tail = _joined(self._base, tail), _NONE
         self._tail = tail
 
     def postings(self, terms: Hashes) -> Postings:
-        """The entries of some terms; of each term those of earlier passages first."""
+        """The entries of some terms; of each term those of earlier passages first. Asked
+        again for the same array, as one search does, it gives the same answer."""
+        if self._last is not None and self._last[0] is terms:
+            return self._last[1]
+        found = self._found(terms)
+        if len(found.docs) <= _KEPT:
+            self._last = terms, found
+        return found
+
+    def _found(self, terms: Hashes) -> Postings:
         cuts: list[tuple[_Block, int, int]] = []
         held = np.zeros(len(terms), np.int64)
         base, tail = self._base.found(terms), self._tail.found(terms)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hmem.protocols import Delta, Mark, Space, VectorIndex, VectorRows
 from hmem.records import Episode, Kind, MemoryRecord
 from hmem.vectors import codec
+from hmem.views.batches import lexical_batches, vector_batches
 from hmem.views.facts import Facts
 from hmem.views.records import episode_record, memory_record
 from hmem.views.sources import Sources
@@ -52,9 +53,9 @@ class View:
             self.facts.put(delta.memories, delta.former)
             self.sources.add_facts(self.facts.placed(delta.memories))
             self._records = {k: v for k, v in self._records.items() if k[0] == "turn"}
-        for lexical in delta.lexical:
+        for lexical in lexical_batches(delta.lexical):
             self.table(lexical.kind).append_lexical(lexical)
-        for vectors in delta.vectors:
+        for vectors in vector_batches(delta.vectors):
             self._put_vectors(vectors)
         self.facts.put_entities(delta.entities)
 
@@ -84,18 +85,19 @@ class View:
 
     def record(self, kind: Kind, at: int) -> MemoryRecord | Episode:
         """The row at a position as a record; the last few are kept."""
+        known = self._records.get((kind, at))
         if kind == "turn":
-            row = self.turns.rows[at]
-            pending = row.job in self.pending
-            known = self._records.get((kind, at))
+            pending = (
+                bool(self.pending) and self.turns.job.view.item(at) in self.pending
+            )
             if isinstance(known, Episode) and known.pending == pending:
                 return known
             made: MemoryRecord | Episode = episode_record(
-                self.user_id, row, pending=pending
+                self.user_id, self.turns.rows[at], pending=pending
             )
         else:
-            if (kind, at) in self._records:
-                return self._records[kind, at]
+            if known is not None:
+                return known
             made = memory_record(self.user_id, self.facts.rows[at])
         if len(self._records) >= _RECORDS:
             del self._records[next(iter(self._records))]
