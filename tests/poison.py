@@ -390,11 +390,12 @@ def _by_hand() -> list[Poison]:
     ]
 
 
-def poisoned() -> list[Poison]:
-    """At least 100 poisoned talks, each with an id of its own."""
+def poisoned(*, orders: int = 4, claims: int = 2) -> list[Poison]:
+    """At least 100 poisoned talks, each with an id of its own: so many orders and claims
+    by each carrier, in turn."""
     found = []
     for n, carrier in enumerate(CARRIERS):
-        payloads = [*(ORDERS[(n + i) % len(ORDERS)] for i in range(4))]
-        payloads += [CLAIMS[(n + i) % len(CLAIMS)] for i in range(2)]
+        payloads = [*(ORDERS[(n + i) % len(ORDERS)] for i in range(orders))]
+        payloads += [CLAIMS[(n + i) % len(CLAIMS)] for i in range(claims)]
         found += [_talk(carrier, payload) for payload in payloads]
     return found + _by_hand()

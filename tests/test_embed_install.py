@@ -154,6 +154,7 @@ def test_pip_of_this_interpreter_comes_first(machine: Machine) -> None:
     machine.tool("uv")
     fake = machine.tool("python")
     machine.monkeypatch.setattr(sys, "executable", str(fake))
+    machine.monkeypatch.delenv("PYTHONPATH", raising=False)
     machine.install()
     (call,) = machine.calls()
     assert call[:5] == ["python", "None", "-P", "-m", "pip"]

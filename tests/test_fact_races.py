@@ -7,7 +7,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +227,7 @@ async def test_a_target_that_many_replace_between_its_versions_stays_in_order(
 
 # --------------------------------------------------------------------- two verbs at once
 
-ROUNDS = 25
+ROUNDS = 15
 _LATER = 1_000
 Pair = tuple[AsyncMemory, AsyncMemory]
 
@@ -240,6 +240,16 @@ async def two(config: Config) -> AsyncIterator[Pair]:
         AsyncMemory(config, embedder=HashEmbedder()) as other,
     ):
         yield one, other
+
+
+def rounds(seen: set[Any], wanted: set[Any]) -> Iterator[int]:
+    """Numbers of rounds, until all that is `wanted` was `seen`: who comes first is up to
+    the machine, and on a busy one it is the same one for long."""
+    for n in range(40 * ROUNDS):
+        if n >= ROUNDS and seen >= wanted:
+            break
+        yield n
+    assert seen >= wanted, "never met"
 
 
 async def stored(mem: AsyncMemory, text: str) -> str:
@@ -290,8 +300,8 @@ def complete(rows: Sequence[MemoryRow], events: Sequence[HistoryEvent]) -> None:
 
 
 async def test_deleting_and_superseding_at_once(two: Pair) -> None:
-    dice, seen = random.Random(5), set()
-    for n in range(ROUNDS):
+    dice, seen = random.Random(5), set[bool]()
+    for n in rounds(seen, {True, False}):
         one, other = two
         old = await stored(one, f"old {n}")
         deleted, outcome = await both(
@@ -308,12 +318,11 @@ async def test_deleting_and_superseding_at_once(two: Pair) -> None:
         complete(rows, events)
         assert any(e.event == "CLOSE" for e in events) == deleted
         seen.add(deleted)
-    assert seen == {True, False}, "only one order was met"
 
 
 async def test_reinstating_and_superseding_at_once(two: Pair) -> None:
-    dice, seen = random.Random(6), set()
-    for n in range(ROUNDS):
+    dice, seen = random.Random(6), set[bool]()
+    for n in rounds(seen, {True, False}):
         one, other = two
         old = await stored(one, f"old {n}")
         assert await one.delete(old, user_id="maya", observed_at="2026-02-01")
@@ -332,12 +341,11 @@ async def test_reinstating_and_superseding_at_once(two: Pair) -> None:
         assert outcome.status in ("applied", "chained")
         complete(rows, await other.history(old, user_id="maya"))
         seen.add(last)
-    assert seen == {True, False}, "only one order was met"
 
 
 async def test_updating_and_superseding_at_once(two: Pair) -> None:
-    dice, seen = random.Random(7), set()
-    for n in range(ROUNDS):
+    dice, seen = random.Random(7), set[int]()
+    for n in rounds(seen, {3}):
         one, other = two
         old = await stored(one, f"old {n}")
         updated, outcome = await both(
@@ -356,7 +364,6 @@ async def test_updating_and_superseding_at_once(two: Pair) -> None:
         assert head.id == rows[-1].id
         complete(rows, await one.history(old, user_id="maya"))
         seen.add(len(rows))
-    assert 3 in seen, "never met"
 
 
 async def test_many_updates_of_one_memory_lose_none_that_was_answered(

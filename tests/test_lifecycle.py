@@ -21,6 +21,7 @@ from hmem import (
     NotOpenError,
     WrongLoopError,
 )
+from hmem.running.opening import DRAIN
 from hmem.testing.fakes import HangingEmbedder, HashEmbedder
 
 
@@ -128,13 +129,13 @@ async def test_closing_does_not_wait_for_what_gets_nowhere(config: Config) -> No
     await mem.add("hi", user_id="u")
     started = time.monotonic()
     await mem.aclose(timeout=0.3)
-    assert 0.25 < time.monotonic() - started < 2
+    assert 0.25 < time.monotonic() - started < 10
     mem = await AsyncMemory(
         replace(config, embed_timeout=0.05), embedder=HangingEmbedder()
     ).open()
     started = time.monotonic()
     await mem.aclose(timeout=30)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
     async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
         row = (await mem.get_all(user_id="u")).rows[0]
         assert row.text == "hi"
@@ -152,7 +153,7 @@ async def test_an_exception_in_the_body_closes_at_once_and_passes(
     started = time.monotonic()
     with pytest.raises(LookupError, match="mine"):
         await fail()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < DRAIN  # which a closing without one may take
 
 
 async def test_calls_that_run_while_it_closes_finish_or_raise_closed(

@@ -11,6 +11,7 @@ from hmem import AsyncMemory, Config, InputError, MemoryRecord
 from hmem.testing.fakes import HashEmbedder
 from hmem.testing.llms import Messages, ScriptedLLM
 from tests.fakes_of_secrets import ROLES, fakes, harmless
+from tests.forms import forms
 from tests.poison import HONEST_FACT, poisoned
 
 
@@ -32,12 +33,13 @@ async def facts(mem: AsyncMemory, user: str) -> list[MemoryRecord]:
     return [row for row in page if isinstance(row, MemoryRecord)]
 
 
+@forms("orders,claims", short=(1, 1), long=(4, 2))
 async def test_no_poisoned_talk_leaves_a_rule_closes_a_fact_or_breaks_the_block(
-    duped: tuple[AsyncMemory, ScriptedLLM],
+    duped: tuple[AsyncMemory, ScriptedLLM], orders: int, claims: int
 ) -> None:
     mem, llm = duped
     known = ("The user is a guest", "The user lives in Ghent", "The user is vegan")
-    for n, poison in enumerate(poisoned()):
+    for n, poison in enumerate(poisoned(orders=orders, claims=claims)):
         user = f"u{n}"
         await mem.add(list(known), user_id=user, infer=False, wait=True)
         llm.say(json.dumps(poison.reply))

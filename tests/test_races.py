@@ -69,8 +69,9 @@ async def test_an_update_does_not_bring_back_an_erased_user(config: Config) -> N
 
 @pytest.mark.parametrize("cut", ["returned", "cancelled"])
 async def test_erasing_again_ends_what_the_first_call_left(
-    config: Config, cut: str
+    config: Config, cut: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("hmem.stores.embedded.TRUNCATE_WITHIN", 0.5)
     async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
         await mem.add(CANARY, user_id="u", wait=True)
         reader = sqlite3.connect(config.folder / "shard-00.db")

@@ -202,7 +202,7 @@ async def test_closing_ends_all_waits(stack: AsyncExitStack, tmp_path: Path) -> 
     receipt = await mem.add("I keep bees", user_id="u")
     waits = [asyncio.create_task(receipt.result()), asyncio.create_task(mem.flush())]
     await asyncio.sleep(0.02)
-    closing = asyncio.create_task(mem.aclose(timeout=2))
+    closing = asyncio.create_task(mem.aclose(timeout=1))
     for wait in waits:
         with pytest.raises(ClosedError):
             await asyncio.wait_for(wait, 1)
