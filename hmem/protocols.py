@@ -784,6 +784,17 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsWords(Protocol):
+    """An embedder that can tell when a text says nothing to it. Without it, all texts are
+    taken to say something."""
+
+    def known(self, text: str) -> float:
+        """The share of the text's tokens that are not the one for what is unknown, 0..1; a
+        long text may be judged by its front. Takes microseconds: no model is run."""
+        ...
+
+
 class Clock(Protocol):
     """The wall clock. Tests bring their own."""
 

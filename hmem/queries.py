@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hmem.embed.cache import QueryCache
-from hmem.protocols import Embedder
+from hmem.protocols import Embedder, KnowsWords
 
 
 class RememberedQueries:
@@ -42,6 +42,11 @@ class RememberedQueries:
     def count(self, text: str) -> int:
         """See `Embedder.count`."""
         return self._embedder.count(text)
+
+    def known(self, text: str) -> float:
+        """See `KnowsWords.known`."""
+        inner = self._embedder
+        return inner.known(text) if isinstance(inner, KnowsWords) else 1.0
 
     async def aclose(self) -> None:
         """Forget the queries and cancel what runs. Idempotent."""

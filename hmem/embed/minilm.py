@@ -40,6 +40,8 @@ T = TypeVar("T")
 WINDOW = 256
 _BATCH_TOKENS = 256  # about 70 ms on one core: what a query may have to wait for
 _FIRST_CUT = 8 * WINDOW  # characters tokenised first of a long text
+_FRONT = 512  # characters by which a text is judged
+_UNKNOWN = "[UNK]"
 _LONGEST_WORD = 100  # WordPiece's pieces per word, at most; longer words are unknown
 
 
@@ -131,6 +133,16 @@ class MiniLM:
         """Tokens of the whole text, [CLS] and [SEP] included. Exact."""
         (checked,) = checked_texts([text])
         return len(self._tokenizer.encode(checked))
+
+    def known(self, text: str) -> float:
+        """The share of a text's first tokens that are words to the model. Most emoji are
+        not, nor are words of Thai, Khmer or Chinese: to it they are all the same."""
+        if text.isascii():
+            return 1.0
+        (checked,) = checked_texts([text[:_FRONT]])
+        tokens = self._tokenizer.encode(checked).tokens[1:-1]
+        unknown = tokens.count(_UNKNOWN)
+        return 1.0 - unknown / len(tokens) if tokens else 0.0
 
     async def aclose(self) -> None:
         """End the thread; waiting calls raise ClosedError. Idempotent."""
