@@ -225,9 +225,9 @@ def other_space(space: Space, model: str, dim: int | None) -> EmbeddingSpaceErro
     size = "" if dim is None else f" ({dim} dimensions)"
     return EmbeddingSpaceError(
         f"the store holds vectors of {space.model!r} ({space.dim} dimensions), the "
-        f"embedder is {model!r}{size}. Use the model of the store (Config.embed, "
-        "HMEM_EMBED), or open it with allow_degraded=True to search by words alone. "
-        "Moving a store to another model is not in this version yet"
+        f"embedder is {model!r}{size}. Moving a store to another model is not in "
+        "this version yet. Use the model of the store (Config.embed, HMEM_EMBED), or open "
+        "it with allow_degraded=True to search by words alone"
     )
 
 

@@ -26,7 +26,7 @@ def in_one_line(error: Exception) -> click.ClickException | None:
     if isinstance(error, InputError):
         return Misused(line)
     if isinstance(error, EmbeddingSpaceError):
-        line += "; here that is HMEM_ALLOW_DEGRADED=1"
+        line = line.replace("allow_degraded=True", "HMEM_ALLOW_DEGRADED=1")
     if isinstance(error, (HmemError, OSError)):
         return Failed(line or type(error).__name__)
     return None
