@@ -24,7 +24,10 @@ def quoted(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def texts() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "hmem").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if not re.search(r"\bhmem [a-z]", text):
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield path.relative_to(ROOT).as_posix(), node.value
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
