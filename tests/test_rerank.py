@@ -160,14 +160,22 @@ async def test_what_was_not_read_stays_in_its_order_below(config: Config) -> Non
 
 
 async def test_min_score_is_of_the_final_score(config: Config) -> None:
-    async with filled(config, WordReranker()) as mem:
+    told = Told(lambda query, texts: [WordReranker.score(query, t) for t in texts])
+    async with filled(config, told) as mem:
         every = await mem.search(QUERY, user_id="u")
         limit = every.hits[2].score
         some = await mem.search(QUERY, user_id="u", min_score=limit)
         none = await mem.search(QUERY, user_id="u", min_score=1.0)
+        told.act = lambda _query, texts: np.ones(len(texts), np.float32)
+        lifted = await mem.search(QUERY, user_id="u")
+        least = lifted.hits[-1].score
+        kept = await mem.search(QUERY, user_id="u", min_score=least)
     assert ids(some) == ids(every)[:3]
     assert not none.hits
     assert not none.degraded
+    first = {hit.id: hit.score for hit in (await plain(config)).hits}
+    assert least > first[lifted.hits[-1].id]
+    assert ids(kept) == ids(lifted)
 
 
 async def test_the_block_keeps_the_new_order(config: Config) -> None:
