@@ -91,17 +91,18 @@ async def fill(mem: AsyncMemory, *, seed: int, turns: int) -> None:
 
 async def plant(mem: AsyncMemory) -> None:
     """The rows that have to be found, half of them said and half of them known."""
-    rows = planted()
-    for n, one in enumerate(rows):
-        at = _BEGAN + timedelta(hours=7 * n)
+
+    async def put(n: int, text: str) -> None:
         known = n % 2 == 0
         await mem.add(
-            [one.text],
+            [text],
             user_id=USER,
             session_id=None if known else f"p{n}",
-            observed_at=at,
+            observed_at=_BEGAN + timedelta(hours=7 * n),
             infer=not known,
         )
+
+    await asyncio.gather(*(put(n, one.text) for n, one in enumerate(planted())))
     await mem.flush(timeout=120)
 
 
