@@ -77,20 +77,24 @@ def _in_part(tokens: list[Token], place: int) -> bool:
     near = tokens[max(0, place - 1) : place + 2 : 2] if place else tokens[1:2]
     if any(t.code in _GIVEN and t.time is not None for t in near):
         return True  # "two years ago last month"
-    return place + 1 < len(tokens) and tokens[place + 1].code in _UNREAD_AFTER
+    after = [token.code for token in tokens[place + 1 : place + 4]]
+    if after and after[0] in _BOUNDS:  # "last week to Rome" is whole
+        return any(code.isupper() for code in after)
+    return bool(after) and after[0] in _UNREAD_AFTER
 
 
 _GLUE = frozenset(listed("dash to and or the of in on at comma"))
 _UNREAD = frozenset(
     listed(
         """
-    early mid late last next half start end before after between NUM NUMW ORD ORDW up
-    latter opening final part just ending time same UNIT UYEAR WEAKW WEAKS PART TENS
+    early mid late last next half start end before after between NUM NUMW ORD ORDW
+    latter ending same UNIT UYEAR WEAKW WEAKS PART TENS
     FUZZY oclock CLOCKS PLPART PLWDAY QUARTER WNUM PAIR
     """
     )
 )
-_UNREAD_AFTER = frozenset(listed("ago before after UNIT to until dash ORD"))
+_UNREAD_AFTER = frozenset(listed("ago before after UNIT ORD"))
+_BOUNDS = frozenset(listed("to until dash"))
 
 
 def _led(tokens: list[Token], place: int) -> Token:

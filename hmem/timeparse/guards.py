@@ -5,41 +5,12 @@ from collections.abc import Callable
 
 from hmem.timeparse.feasts import FEAST
 from hmem.timeparse.phrase import Time
+from hmem.timeparse.signs import SIGNS
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.words import COUNTED, FUNCTION, LEXICON, OCCASIONS, listed
 
 _NEXT_WORD = re.compile(r"[ \t]*([^\W\d_]+)")
 _NAME = re.compile(r"\b([A-Z][a-z]+) \Z")
-_LASTS = re.compile(
-    r"(?:\b(?:will|can|could|would|should|might|may|must|to)|'ll|n't) \Z"
-)
-_MOVED = re.compile(
-    r"\b(?:moved|changed|shifted|rescheduled|postponed|pushed|switched|brought forward)"
-    r"(?: \w+){0,3} \Z",
-    re.IGNORECASE,
-)
-_FIGURES = re.compile(r",? ?[0-9]{1,2}[/.][0-9]")
-_HANGING = re.compile(
-    r"\b(?:days?|nights?|weeks?|months?|years?|weekend|evening|morning|hours?)"
-    r" (?:before|after|following|until|since) (?:\w+ ){1,5}\Z",
-    re.IGNORECASE,
-)
-_LASTING = re.compile(
-    r"last (?:an? |[0-9]|(?:one|two|three|four|five|six|seven|eight|nine|ten|several|few"
-    r"|another|at|about|all|until|till|for)\b)",
-    re.IGNORECASE,
-)
-_LABEL = re.compile(
-    r"\b(?:version|ver|v|release|firmware|build|model|file|error|article|section|clause"
-    r"|chapter|verse|page|pages|pp|line|lines|room|flight|ticket|invoice|order|ref"
-    r"|reference|case|part|number|no|id|serial|ip)\.?:? ?#?\Z",
-    re.IGNORECASE,
-)
-_WORK = re.compile(
-    r"\b(?:film|films|movie|movies|book|novel|song|album|band|show|series|sitcom|play"
-    r"|poem|game|podcast|magazine|called|titled|named|entitled) \Z",
-    re.IGNORECASE,
-)
 _PLACES = frozenset(
     listed(
         """
@@ -56,10 +27,6 @@ _HABIT = re.compile(
     | regularly|mostly|available|works?|runs?|tends?|used\ to|whenever|all\ day)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ALWAYS = re.compile(
-    r"\b(?:always|usually|typically|normally|generally|(?:every|each) week)\b",
-    re.IGNORECASE,
-)
 RATE = re.compile(
     r"\b(?:how (?:many|much|often)|times|once|twice|average|there (?:are|is)"
     r"|(?:are|is) there|hours|days|weeks|months|deliver\w*|refund\w*|ships?|shipping"
@@ -67,14 +34,15 @@ RATE = re.compile(
     re.IGNORECASE,
 )
 """What stands before "in a week" where it tells a rate."""
-_DEGREES = re.compile(
-    r"\b(?:temperatures?|degrees?|highs?|lows?|heat|fahrenheit|celsius|bpm|pulse|weighs?"
-    r"|speeds?|scored?|grades?|iq|humidity|percent|low|mid|high)\b",
-    re.IGNORECASE,
-)
 _STARTS = re.compile(r"""(?:^|[.!?:;\n"'([{*_>-])\s*\Z""")
 _QUOTES = ('""', "''", "\u201c\u201d", "\u00ab\u00bb", "**", "__", "``")
-_SENTENCE = 200
+_SENTENCE = _SHORT = 200
+_FIGURES = re.compile(r",? ?[0-9]{1,2}[/.][0-9]")
+_HANGING = re.compile(
+    r"\b(?:days?|nights?|weeks?|months?|years?|weekend|evening|morning|hours?)"
+    r" (?:before|after|following|until|since) (?:\w+ ){1,5}\Z",
+    re.IGNORECASE,
+)
 
 
 def blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
@@ -84,13 +52,11 @@ def blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
     """
     following = _NEXT_WORD.match(text, token.end)
     word = "" if following is None else following[1]
-    if token.code == "WDAY" and (
-        _within_name(token, before, word, text) or _always(token, text)
-    ):
+    if token.code == "WDAY" and _within_name(token, before, word, text):
         return True
-    if _lasts(token, text) or _named(token, time, word, text):
+    if any(sign.of(token, time, text) and sign.stands(token, text) for sign in SIGNS):
         return True
-    if time.kind == "range" and _moved(token, text):
+    if _named(token, word, text):
         return True
     guard = time.guard
     if token.code in ("WDAY", "PLAINM") or guard == "generic":
@@ -101,21 +67,6 @@ def blocked(token: Token, time: Time, before: Token | None, text: str) -> bool:
     if check is None or text[token.end - 2 : token.end] == "'s":
         return False
     return check(word) or (guard == "noun" and _proper(token, word, text))
-
-
-def _lasts(token: Token, text: str) -> bool:
-    """ "May last two weeks"."""
-    return _LASTING.match(text, token.start) is not None and bool(
-        _LASTS.search(text, max(0, token.start - 12), token.start)
-    )
-
-
-def _moved(token: Token, text: str) -> bool:
-    """ "The meeting was moved from 3 May to 10 May": two days, not what lies between."""
-    if text[token.start : token.start + 4].lower() != "from":
-        return False
-    first = max(0, token.start - 40)
-    return _MOVED.search(text, first, token.start) is not None
 
 
 def hanging(token: Token, text: str) -> bool:
@@ -137,12 +88,6 @@ def _within_name(token: Token, before: Token | None, word: str, text: str) -> bo
     return named is not None and named[1].lower() not in FUNCTION
 
 
-def _always(token: Token, text: str) -> bool:
-    """ "Bin day is always Thursday"."""
-    first, last = max(0, token.start - 40), token.end + 40
-    return _ALWAYS.search(text, first, last) is not None
-
-
 def _is_name(word: str) -> bool:
     """Whether a word with a capital is no word of the language as such."""
     low = word.lower()
@@ -157,37 +102,19 @@ def _proper(token: Token, word: str, text: str) -> bool:
     """ "The Easter Parade": a name that begins with a feast."""
     said = text[token.start : token.end]
     led = said.lower().startswith(("the ", "easter", "christ"))
+    led = led or (token.code == "PLAINM" and said[:1].isupper())
     led = led or said.endswith(("Spring", "Summer", "Autumn", "Winter"))
     return led and _is_name(word) and text[token.end : token.end + 1] == " "
 
 
-def _named(token: Token, time: Time, word: str, text: str) -> bool:
-    """Whether a phrase is a title, a place, or a label's number."""
+def _named(token: Token, word: str, text: str) -> bool:
+    """Whether a phrase is a place, or a title in quotes or capitals."""
     if word and word[0].isupper() and word.lower() in _PLACES:
         return True
-    said = text[token.start : token.end]
     around = text[token.start - 1 : token.start] + text[token.end : token.end + 1]
-    if around in _QUOTES and said[:1].isupper():
-        return True
-    if said[:1].isdigit() and _LABEL.search(
-        text, max(0, token.start - 14), token.start
-    ):
-        return True
-    if said[:1].isupper() and _WORK.search(text, max(0, token.start - 12), token.start):
-        return True
-    if time.precision == "decade" and "0s" in said and _degrees(token, text):
+    if around in _QUOTES and text[token.start].isupper():
         return True
     return _is_title(token, text)
-
-
-def _degrees(token: Token, text: str) -> bool:
-    if (
-        "'" not in text[token.start : token.end]
-        and "19" in text[token.start : token.end]
-    ):
-        return False
-    first = max(0, token.start - 40)
-    return _DEGREES.search(text, first, token.start) is not None
 
 
 def _is_title(token: Token, text: str) -> bool:
@@ -197,7 +124,8 @@ def _is_title(token: Token, text: str) -> bool:
         first = found.start()
         if not _STARTS.search(text, max(0, first - 3), first):
             feasts = FEAST.finditer(text, token.start, token.end)
-            return not text.istitle() and not any(f.end() > first for f in feasts)
+            heading = len(text) < _SHORT and text.istitle()
+            return not heading and not any(f.end() > first for f in feasts)
     return False
 
 
@@ -214,6 +142,8 @@ def _habitual(token: Token, text: str) -> bool:
 
 
 def _not_alone(token: Token, text: str) -> bool:
+    if len(text) > _SHORT:
+        return True
     rest = text[: token.start] + text[token.end :]
     return any(c.isalnum() for c in rest)
 
@@ -221,13 +151,6 @@ def _not_alone(token: Token, text: str) -> bool:
 def alone(token: Token, text: str) -> bool:
     """Whether a phrase is all that a text says."""
     return not _not_alone(token, text)
-
-
-def _pages(token: Token, text: str) -> bool:
-    following = _NEXT_WORD.match(text, token.end)
-    word = "" if following is None else following[1]
-    label = _LABEL.search(text, max(0, token.start - 14), token.start)
-    return label is not None or _GUARDS["count"](word)
 
 
 def _occasional(token: Token, text: str) -> bool:
@@ -240,7 +163,6 @@ def _occasional(token: Token, text: str) -> bool:
 _AROUND: dict[str, Callable[[Token, str], bool]] = {
     "loose": _habitual,
     "bare": _not_alone,
-    "page": _pages,
     "occasion": _occasional,
 }
 _GUARDS: dict[str, Callable[[str], bool]] = {

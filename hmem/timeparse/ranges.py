@@ -140,7 +140,7 @@ def _bare_years(now: Now, tokens: list[Token]) -> Made:
     made = _years(now, tokens)
     if not isinstance(made, Time) or fixed(made).start < cal.years(1900).start:
         return None
-    return Token("FIX", 0, 0, None, made.but(sure=0.7, guard="page"))
+    return Token("FIX", 0, 0, None, made.but(sure=0.7, guard="count"))
 
 
 def _not_names(now: Now, tokens: list[Token]) -> Made:
@@ -208,13 +208,16 @@ def _until(_: Now, tokens: list[Token]) -> Made:
     return _opened(tokens, lambda s: Stretch(cal.OPEN_START, s.end), 0.7)
 
 
+_OPENED: dict[str, Guard] = {"MONTH": "name", "SEASON": "generic"}
+
+
 def _opened(
     tokens: list[Token], shape: Callable[[Stretch], Stretch], most: float
 ) -> Made:
     time = time_of(tokens[-1])
     if time.kind == "open":
         return None
-    guard = "name" if tokens[-1].code == "MONTH" else time.guard
+    guard = _OPENED.get(tokens[-1].code, time.guard)
     sure = min(time.sure, most)
     return time.but(
         shape=shape, kind="open", sure=sure, guard=guard, point=None, exact=None

@@ -197,6 +197,7 @@ RELATIVE: tuple[Rule, ...] = (
     ("the? (UNIT|PART|NAMED) before last (?!TIME|UNIT|PART)", _before_last),
     ("the? (UNIT|WDAY|SEASON|ANYMONTH) after next (?!TIME|UNIT)", _after_next),
     ("earlier (on? (this UNIT|DAY)|(in|on) the UNIT)", _earlier),
+    ("so far this UNIT|this UNIT so far", _earlier),
     ("later (on? (this UNIT|DAY)|(in|on) the UNIT)", _later),
     ("last to last UNIT", _unit(-2, 0.85)),
     ("(this|the)? NAMED just? gone", _last_named),

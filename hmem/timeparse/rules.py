@@ -43,7 +43,7 @@ _CODES = listed(
     after since by from onwards between last past previous next coming this
     early mid late start end rest half later earlier around circa every more
     less than now time within up ending final latter opening part about just my
-    same other these exact date following as gone oclock break comma slash dash dead VAGUE CLOCKS NUM NUMW TENS FUZZY ORD ORDW YEAR
+    same other these exact date following as gone so far oclock break comma slash dash dead VAGUE CLOCKS NUM NUMW TENS FUZZY ORD ORDW YEAR
     YEARS PAIR SHORT BIG UNIT UYEAR OFUNIT MONTH PLAINM WEAKM WDAY WEAKW
     PLWDAY SEASON PLSEASON WEAKS HOLI PLHOLI QUARTER WNUM CLOCK PART PLPART
     DECADE DAY TONIGHT DATE WEEK MON YR FIX MDAY YFL WFL MFL OUT

@@ -17,12 +17,12 @@ _FUTURE = re.compile(
     r"""\b(?:will|won't|shall|gonna|upcoming|tomorrow|tonight|next|soon|deadline|coming
     | (?<!was\ )(?<!were\ )(?<!been\ )(?:going|about|planning|hoping|supposed)\ to
     | (?:plan|plans|need|needs|have|has|hope|want|remember|remind\ \w+)\ to
-    | remind\ (?:me|us|him|her|them)\b | any\ plans | plans?\ for
+    | remind\ (?:me|us|him|her|them)\b | any\ plans | plans\s+(?:for|_)
     | (?:see|catch|talk\ to|meet)\ (?:you|ya|u|y'all)
     | (?:set|put|schedule|book|add)\ (?:an?|my|the|me)\b
     | (?:do|does)\ (?:i|we|you|he|she|they|it|\w+)\ (?:have|need|start|leave|fly|begin)
     | have\ (?:i|we)\ got | when\ (?:is|are|does|do)\b
-    | (?:am|are|is)\s+(?:\w+\s+){0,2}?\w{2,}ing
+    | (?:am|are|is)\s+(?:\w+\s+){0,2}?\w{2,}ing | (?:is|are)\s+_
     | (?:is|are)\s+(?:\w+\s+){0,3}?(?:scheduled|booked|planned|due|on|at|in|by|until)
     | (?:i|we|you|he|she|they|\w+)'(?:m|re)\s+(?:\w+\s+){0,2}?\w{2,}ing
     | due(?!\ to\b) | (?:what's|what\ is|anything)\ (?:on|planned|scheduled|due|up)

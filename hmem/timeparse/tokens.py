@@ -11,7 +11,6 @@ from hmem.timeparse.feasts import FEAST_STARTS, feast, named
 from hmem.timeparse.figures import FIGURES
 from hmem.timeparse.phrase import Now, Time, once
 from hmem.timeparse.words import (
-    FESTIVE,
     LEXICON,
     PLAIN_MONTHS,
     SKIPPED,
@@ -94,7 +93,10 @@ def islands(text: str, now: Now) -> list[list[Token]]:
         if start < skip:
             continue
         token = _token(match, text, now)
-        if token is _KEEP or (run and _of_feast(run[-1], match[0])):
+        if token is None and run and (told := _told_of(run[-1], text)):
+            skip = told
+            continue
+        if token is _KEEP:
             continue
         if run and (token is None or "\n" in text[last:start]):
             found.append(run)
@@ -106,9 +108,21 @@ def islands(text: str, now: Now) -> list[list[Token]]:
     return [run for run in found if any(token.code.isupper() for token in run)]
 
 
-def _of_feast(last: Token, word: str) -> bool:
-    """Whether a word only tells what of a feast: "Christmas dinner last year"."""
-    return last.code == "HOLI" and word in FESTIVE
+def _told_of(last: Token, text: str) -> int:
+    """Where a year goes on that tells of a time with its noun ("the Christmas party last
+    year", "Q3 numbers of 2022"); 0 where none does."""
+    if last.code not in _WITH_NOUN:
+        return 0
+    found = _NOUN_YEAR.match(text, last.end)
+    return 0 if found is None else found.end()
+
+
+_WITH_NOUN = frozenset({"HOLI", "QUARTER", "MONTH", "PLAINM", "SEASON"})
+_NOUN_YEAR = re.compile(
+    r"(?: (?!(?:and|or|to|we|i|he|she|they|you)\b)[a-z]+){1,2} "
+    r"(?=(?:of |in |from )?(?:last|this|next) year\b|(?:of|in|from) (?:19|20)[0-9][0-9]\b"
+    r"|(?:a|two|three|four|five|six|[0-9]{1,2}) years? (?:ago|back)\b)"
+)
 
 
 def _token(match: re.Match[str], text: str, now: Now) -> Token | None:

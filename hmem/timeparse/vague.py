@@ -25,7 +25,7 @@ def _back(now: Now, unit: str, count: int, sure: float) -> Made:
 def _up_to_today(now: Now, first: date, unit: str, sure: float) -> Made:
     stretch = Stretch(cal.wall(first), now.tomorrow)
     time = once(stretch, precision_of(unit), "relative", sure)
-    return Token("FIX", 0, 0, None, time)
+    return Token("OUT", 0, 0, None, time)
 
 
 def _word(now: Now, tokens: list[Token]) -> Made:
@@ -69,7 +69,7 @@ def _the_other(now: Now, tokens: list[Token]) -> Made:
         return None
     end = span("week" if unit == "weekend" else unit, now.today).start
     stretch = Stretch(cal.wall(shift(now.today, unit, -count)), end)
-    return Token("FIX", 0, 0, None, once(stretch, precision_of(unit), "relative", 0.4))
+    return Token("OUT", 0, 0, None, once(stretch, precision_of(unit), "relative", 0.4))
 
 
 def coming(now: Now, tokens: list[Token]) -> Made:
@@ -79,7 +79,7 @@ def coming(now: Now, tokens: list[Token]) -> Made:
         return None
     last = shift(now.today, unit.name, _RECENT[unit.name])
     stretch = Stretch(now.midnight, cal.wall(last) + cal.DAY)
-    return Token("FIX", 0, 0, None, once(stretch, unit.name, "relative", 0.5))
+    return Token("OUT", 0, 0, None, once(stretch, unit.name, "relative", 0.5))
 
 
 VAGUE: tuple[Rule, ...] = (
