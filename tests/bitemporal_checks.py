@@ -43,9 +43,11 @@ class Checks:
         assert sorted(hit.id for hit in found) == sorted(wanted), when
         for hit in found:
             older = person.replaced(person.facts[hit.id], when)
-            told = [(m.id, m.valid_to, m.superseded_by) for m in hit.replaced]
-            states = [(f.id, *f.known(when.known_at)[1:]) for f in older]
-            assert told == [(id_, given(end), by) for id_, end, by in states], when
+            told = [
+                (m.id, m.valid_to, m.superseded_by, m.closed_recorded_at)
+                for m in hit.replaced
+            ]
+            assert told == [known(f, when.known_at) for f in older], when
         ask = Ask(
             query="fact",
             terms=query_tokens("fact"),
@@ -127,6 +129,11 @@ def one_head(family: Sequence[Fact]) -> None:
         for f, after in itertools.pairwise(line):
             assert f.until is not None
             assert f.since <= f.until <= after.since
+
+
+def known(fact: Fact, known_at: int | None) -> tuple[object, ...]:
+    _, until, by = fact.known(known_at)
+    return fact.id, given(until), by, given(fact.known_closed(known_at))
 
 
 def given(micros: int | None) -> datetime | None:

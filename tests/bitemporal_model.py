@@ -81,6 +81,15 @@ class Fact:
             return self.was[-1]
         return [state for state in self.was if state.wall <= known_at][-1]
 
+    def known_closed(self, known_at: int | None) -> int | None:
+        """When it had been closed, in the eyes of a wall time."""
+        closed = None
+        for state in self.was:
+            if known_at is None or state.wall <= known_at:
+                closed = state.wall if closed is None else closed
+                closed = None if state.until is None else closed
+        return closed
+
 
 @dataclass(slots=True)
 class Person:
