@@ -10,11 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hmem import Config, Memory
-from hmem.cli import checks
+from hmem.cli import checks_models
 from hmem.cli.commands import hmem as command
 from hmem.testing.chat_endpoint import ChatEndpoint
 from hmem.testing.endpoint import EmbeddingsEndpoint
 from hmem.testing.fakes import HashEmbedder
+from hmem.testing.rerank_endpoint import RerankEndpoint
 
 SKY = '{"colour": "blue"}'
 
@@ -123,6 +124,18 @@ def test_packages_and_extras_are_those_of_the_distribution(
     assert doctor(code=1)["packages"] == [("broken", "not installed: nobody-has-this")]
 
 
+def test_a_variable_that_nothing_reads_is_named_with_what_was_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "variable" not in doctor()
+    monkeypatch.setenv("HMEM_TIMEZOEN", "Europe/Brussels")
+    monkeypatch.setenv("HMEM_QQQQ", "1")
+    assert doctor()["variable"] == [
+        ("note", "HMEM_QQQQ is no setting"),
+        ("note", "HMEM_TIMEZOEN is no setting: did you mean HMEM_TIMEZONE?"),
+    ]
+
+
 def test_a_setting_that_cannot_be_used_is_broken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -219,6 +232,24 @@ def test_an_embedder_answers_and_must_be_the_store_s(
         assert detail.endswith("the store holds vectors of another (32)")
 
 
+def test_a_reranker_is_asked_where_one_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert "reranker" not in doctor()
+    monkeypatch.setenv("HMEM_RERANK", "any")
+    with RerankEndpoint() as endpoint:
+        monkeypatch.setenv("HMEM_RERANK_BASE_URL", endpoint.url)
+        ((state, detail),) = doctor()["reranker"]
+        assert state == "ok"
+        assert detail.endswith(" ms for two texts")
+    assert doctor(code=1)["reranker"][0][0] == "broken"
+    assert "reranker" not in doctor("--offline")
+    monkeypatch.setenv("HMEM_RERANK", "local")
+    monkeypatch.setenv("HMEM_MINILM_DIR", str(tmp_path / "no-weights"))
+    ((state, detail),) = doctor(code=1)["reranker"]
+    assert (state, "hmem models install minilm" in detail) == ("broken", True)
+
+
 def test_an_endpoint_that_is_not_there_is_broken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -236,7 +267,7 @@ def test_an_endpoint_that_is_not_there_is_broken(
 
 
 def test_a_model_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "PATIENCE", 0.3)
+    monkeypatch.setattr(checks_models, "PATIENCE", 0.3)
     with ChatEndpoint() as endpoint:
         endpoint.answer = endpoint.hang
         monkeypatch.setenv("HMEM_LLM", "any")

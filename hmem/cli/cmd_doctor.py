@@ -43,7 +43,8 @@ def _look(path: Path | None, *, offline: bool) -> "Iterator[Check]":
     """All checks; one that cannot be made is broken, and the others go on."""
     import asyncio
 
-    from hmem.cli.checks import Check, of_the_folder, of_the_machine, of_the_models
+    from hmem.cli.checks import Check, of_the_folder, of_the_machine
+    from hmem.cli.checks_models import of_the_models
     from hmem.errors import HmemError
 
     yield from of_the_machine()
