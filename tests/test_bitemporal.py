@@ -190,3 +190,23 @@ async def test_what_was_erased_was_never_known(late: Late) -> None:
             assert all(not m.text.endswith("A") for h in found for m in h.replaced)
     rows = await mem.timeline(user_id="maya", known_at=before)
     assert [row.text for row in rows] == ["lives in C"]
+
+
+async def test_only_facts_whose_ends_moved_are_remembered_as_they_were(
+    late: Late,
+) -> None:
+    mem, _ = late
+
+    async def held() -> int:
+        views = mem._rooms.retriever.views
+        found = await views.read("maya", lambda view: view.facts.past.nbytes)
+        assert found is not None
+        return found
+
+    one_late = await held()
+    (row,) = (await mem.get_all(user_id="maya", kind="memory")).rows
+    await mem.update(row.id, user_id="maya", text="lives in D")
+    assert await held() == one_late > 0
+    (first,) = (await mem.search("lives", user_id="maya", as_of="2026-02-01")).hits
+    await mem.erase(first.id, user_id="maya")
+    assert await held() == 0
