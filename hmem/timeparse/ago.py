@@ -1,13 +1,14 @@
-"""Rules for what is so many units away from now: "3 days ago", "the past two weeks"."""
+"""Rules for what lies so many units back: "3 days ago", "the past two weeks"."""
 
 from datetime import timedelta
 from itertools import islice
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse import atoms
-from hmem.timeparse.almanac import DAY, Stretch
-from hmem.timeparse.phrase import Now, Time, last_turns, nth_last, nth_next, once
-from hmem.timeparse.rules import Made, Rule, one, only, time_of, unit_of
+from hmem.timeparse.almanac import Stretch
+from hmem.timeparse.counted import exact, moved
+from hmem.timeparse.phrase import Now, Time, last_turns, nth_last, once
+from hmem.timeparse.rules import Made, Rule, one, only, time_of
 from hmem.timeparse.tokens import Token
 from hmem.timeparse.units import (
     MINUTES,
@@ -21,46 +22,26 @@ from hmem.timeparse.units import (
 from hmem.timeparse.words import Amount, exactly
 
 
-def _exact(now: Now, minutes: float, size: int, unit: str, sure: float) -> Time:
-    """A moment in time that passes, with some room around it."""
-    centre = now.at + timedelta(minutes=minutes)
-    half = timedelta(minutes=size / 2)
-    local = now.minute + int(minutes)
-    time = once(Stretch(local, local + size), unit, "relative", sure)
-    return time.but(exact=(centre - half, centre + half))
-
-
 def _ago(now: Now, tokens: list[Token]) -> Made:
     amount, unit = amount_and_unit(tokens)
-    return _moved(now, amount, unit, -1)
-
-
-def _moved(now: Now, amount: Amount, unit: str, sign: int) -> Made:
-    if unit not in MINUTES:
-        return away(now.today, amount, unit, sign)
-    size = MINUTES[unit]
-    if amount.low != amount.high:
-        ends = [now.at + timedelta(minutes=sign * n * size) for n in amount[1:]]
-        time = once(Stretch(now.minute, now.minute + 1), precision_of(unit), sure=0.6)
-        return time.but(exact=(min(ends), max(ends)))
-    return _exact(now, sign * amount.size * size, size, unit, 0.9)
+    return moved(now, amount, unit, -1)
 
 
 def _half_ago(now: Now, tokens: list[Token]) -> Made:
     """ "Half a year ago"."""
-    return _moved(now, exactly(0.5), tokens[0].value.name, -1)
+    return moved(now, exactly(0.5), tokens[0].value.name, -1)
 
 
 def _and_half_ago(now: Now, tokens: list[Token]) -> Made:
     """ "A year and a half ago"."""
     amount, unit = amount_and_unit(tokens)
-    return _moved(now, exactly(amount.size + 0.5), unit, -1)
+    return moved(now, exactly(amount.size + 0.5), unit, -1)
 
 
 def _one_or_ago(now: Now, tokens: list[Token]) -> Made:
     """ "A day or two ago"."""
     amount, unit = amount_and_unit(tokens)
-    return _moved(now, Amount(amount.size, 1, amount.size), unit, -1)
+    return moved(now, Amount(amount.size, 1, amount.size), unit, -1)
 
 
 def _more_than_ago(now: Now, tokens: list[Token]) -> Made:
@@ -76,34 +57,6 @@ def _less_than_ago(now: Now, tokens: list[Token]) -> Made:
     return once(
         Stretch(cal.wall(day), now.tomorrow), precision_of(unit), "relative", 0.6
     )
-
-
-def _ahead(now: Now, tokens: list[Token]) -> Made:
-    amount, unit = amount_and_unit(tokens)
-    if unit == "minute" and len(tokens) == 1:  # "in a minute"
-        return None
-    made = _moved(now, amount, unit, 1)
-    return (
-        made.but(guard="ahead", sure=min(made.sure, 0.75))
-        if isinstance(made, Time)
-        else None
-    )
-
-
-def _about_ahead(now: Now, tokens: list[Token]) -> Made:
-    made = _ahead(now, tokens)
-    return made.doubted(0.85) if isinstance(made, Time) else None
-
-
-def _half_ahead(now: Now, tokens: list[Token]) -> Made:
-    """ "In half an hour"."""
-    made = _moved(now, exactly(0.5), tokens[0].value.name, 1)
-    return made.but(guard="ahead", sure=0.7) if isinstance(made, Time) else None
-
-
-def _from_now(now: Now, tokens: list[Token]) -> Made:
-    amount, unit = amount_and_unit(tokens)
-    return _moved(now, amount, unit, 1)
 
 
 def _ago_today(now: Now, tokens: list[Token]) -> Made:
@@ -123,15 +76,6 @@ def _to_the_day(now: Now, tokens: list[Token]) -> Made:
     return once(cal.days(shift(now.today, unit, -amount.size)), "day", "relative", 0.85)
 
 
-def _ahead_exactly(now: Now, tokens: list[Token]) -> Made:
-    """ "In exactly two weeks"."""
-    amount, unit = amount_and_unit(tokens)
-    if unit in MINUTES or amount.low != amount.high:
-        return None
-    day = shift(now.today, unit, amount.size)
-    return once(cal.days(day), "day", "relative", 0.75).but(guard="ahead")
-
-
 def _about_ago(now: Now, tokens: list[Token]) -> Made:
     """ "About a week ago"."""
     made = _ago(now, tokens)
@@ -149,7 +93,7 @@ def _sum_ago(now: Now, tokens: list[Token]) -> Made:
         return None
     if units[0] in MINUTES:
         whole = sum(n.size * MINUTES[u] for n, u in zip(numbers, units, strict=True))
-        return _exact(now, -whole, 1, "minute", 0.85)
+        return exact(now, -whole, 1, "minute", 0.85)
     day = shift(now.today, units[0], -numbers[0].size)
     return away(day, numbers[1], units[1], -1)
 
@@ -174,56 +118,11 @@ def _ago_last(now: Now, tokens: list[Token]) -> Made:
         day = shift(shift(now.today, name, -1), unit, -amount.size)
         return once(span(name, day), precision_of(name), "relative", 0.75)
     time = time_of(last)
-    number, _ = next(last_turns(time, now))
-    if time.cycle != unit or amount.size != int(amount.size):
+    found = next(last_turns(time, now), None)
+    if found is None or time.cycle != unit or amount.size != int(amount.size):
         return None
-    stretch = time.turn(number - int(amount.size))
+    stretch = time.turn(found[0] - int(amount.size))
     return once(stretch, time.precision, "relative", 0.75)
-
-
-def _this_time(now: Now, tokens: list[Token]) -> Made:
-    """ "This time last year": readers differ, so the month of it, and not sure."""
-    token = tokens[-1]
-    if token.code == "DAY":
-        return once(cal.days(now.shifted(token.value)), "day", "relative", 0.75)
-    return _like_now(now, exactly(1), unit_of(tokens).name, -1)
-
-
-def _this_time_next(now: Now, tokens: list[Token]) -> Made:
-    return _like_now(now, exactly(1), unit_of(tokens).name, 1)
-
-
-def _this_time_ago(now: Now, tokens: list[Token]) -> Made:
-    amount, unit = amount_and_unit(tokens)
-    return _like_now(now, amount, unit, -1)
-
-
-def _like_now(now: Now, amount: Amount, unit: str, sign: int) -> Made:
-    size = {"year": "month", "month": "week", "week": "day"}.get(unit)
-    if size is None or amount.low != amount.high:
-        return None
-    day = shift(now.today, unit, sign * amount.size)
-    return once(span(size, day), size, "relative", 0.75 if size == "day" else 0.65)
-
-
-def _weeks_on(now: Now, tokens: list[Token]) -> Made:
-    """ "Friday week", "a week tomorrow", "two weeks on Friday": so many weeks after it;
-    "a week yesterday" is before."""
-    amount, unit = amount_and_unit(tokens)
-    named = one(tokens, "WDAY", "DAY")
-    assert named is not None
-    if unit not in ("week", "fortnight") or amount.low != amount.high:
-        return Token(named.code, 0, 0, named.value, named.time)  # "two hours yesterday"
-    weeks = amount.size * (2 if unit == "fortnight" else 1)
-    if named.code == "DAY" and named.value < 0:
-        day = shift(now.shifted(named.value), "week", -weeks)
-        return once(cal.days(day), "day", "relative", 0.75)
-    if named.code == "DAY":
-        base = now.shifted(named.value)
-    else:
-        base = cal.day_of(nth_next(time_of(named), now, 1).start)
-    time = once(cal.days(shift(base, "week", weeks)), "day", "relative", 0.75)
-    return time.but(guard="ahead") if named.value != 1 else time
 
 
 def _week_last(now: Now, tokens: list[Token]) -> Made:
@@ -233,14 +132,6 @@ def _week_last(now: Now, tokens: list[Token]) -> Made:
     if unit != "week" or weekday is None or amount.low != amount.high:
         return None
     return nth_last(time_of(weekday), now, 1 + int(amount.size), 0.75)
-
-
-def _plural_ahead(now: Now, tokens: list[Token]) -> Made:
-    """ "Two Fridays from now"."""
-    amount, time = tokens[0].value, time_of(tokens[1])
-    if amount.low != amount.high:
-        return None
-    return once(nth_next(time, now, int(amount.size)), time.precision, "relative", 0.75)
 
 
 def _last_few_named(now: Now, tokens: list[Token]) -> Made:
@@ -255,16 +146,6 @@ def _several_last(now: Now, amount: Amount, time: Time) -> Made:
         return None
     stretch = Stretch(found[-1].start, found[0].end)
     return Token("FIX", 0, 0, None, once(stretch, time.precision, "relative", 0.75))
-
-
-def _within_ahead(now: Now, tokens: list[Token]) -> Made:
-    """ "Within two weeks": from now on."""
-    amount, unit = amount_and_unit(tokens)
-    if unit in MINUTES or unit == "weekend":
-        return None
-    last = shift(now.today, unit, amount.high)
-    stretch = Stretch(now.midnight, cal.wall(last) + DAY)
-    return once(stretch, precision_of(unit), "relative", 0.6).but(guard="ahead")
 
 
 def _weeks_ago_on(now: Now, tokens: list[Token]) -> Made:
@@ -336,31 +217,13 @@ def _trailing_one(now: Now, tokens: list[Token]) -> Made:
     return None if unit.name == "day" or unit.plural else _trailing(now, tokens)
 
 
-def _coming(now: Now, tokens: list[Token]) -> Made:
-    """ "The next three weeks": from today on."""
-    amount, unit = amount_and_unit(tokens)
-    if unit in MINUTES:
-        end = now.at + timedelta(minutes=int(amount.high * MINUTES[unit]))
-        time = once(Stretch(now.minute, now.minute + 1), precision_of(unit), sure=0.78)
-        return time.but(exact=(now.at, end))
-    if unit == "weekend":
-        return None
-    last = shift(now.today, unit, amount.high)
-    stretch = Stretch(now.midnight, cal.wall(last) + DAY)
-    return Token("FIX", 0, 0, None, once(stretch, precision_of(unit), "relative", 0.78))
-
-
 _MANY = "(NUMBER|a) UNIT"
 _NOT_OF = "(?!of|in the? (TIME|YEAR|last|this|next))"
 AGO: tuple[Rule, ...] = (
     (f"exact? {_MANY} ago this UNIT", _ago_this),
     (f"exact {_MANY} ago", _to_the_day),
     (f"{_MANY} ago (to the UNIT|exact)", _to_the_day),
-    (f"in exact {_MANY}", _ahead_exactly),
-    (f"(this|same) (time|date) {_MANY} ago", _this_time_ago),
     (f"{_MANY} ago last (UNIT|UYEAR|NAMED)", _ago_last),
-    ("(this|same) time (last UNIT|DAY)", _this_time),
-    ("(this|same) time next UNIT", _this_time_next),
     ("(NUMBER|a) UNIT and a half ago", _and_half_ago),
     (f"{_MANY} (and|comma)? {_MANY} ago", _sum_ago),
     ("half a UNIT ago", _half_ago),
@@ -375,21 +238,9 @@ AGO: tuple[Rule, ...] = (
     (f"{_MANY} ago comma? (in|on|at) YEARLY", _years_ago_in),
     (f"{_MANY} ago", _weekends_ago),
     ("NUMBER (PLURAL|PART) ago", _named_ago),
-    (f"{_MANY} from now", _from_now),
-    ("NUMBER PLURAL from now", _plural_ahead),
-    (f"within {_MANY} (?!of|after|before|ago|from)", _within_ahead),
-    (f"in (around|about) {_MANY} time?", _about_ahead),
-    ("in half a UNIT time?", _half_ahead),
-    (f"in {_MANY} time?", _ahead),
     ("(the)? (last|past|previous) NUMBER (PLWDAY|PLSEASON|PLHOLI)", _last_few_named),
-    (
-        "(on|next|this|coming)? (WDAY|DAY) UNIT (?!NUM|of|before|after|ago|BIG)",
-        _weeks_on,
-    ),
-    (f"{_MANY} (on|this|next)? (WDAY|DAY)", _weeks_on),
     (f"{_MANY} last WDAY", _week_last),
     (f"(IN|over|for)? the? (last|past|previous) NUMBER UNIT {_NOT_OF}", _trailing),
-    ("(IN|over)? the? (next|coming) NUMBER UNIT", _coming),
     (f"(IN|over|for) the last UNIT {_NOT_OF}", _trailing_one),
     ("(IN|over|for)? (the|this)? past UNIT", _trailing_one),
 )

@@ -5,15 +5,19 @@ from datetime import datetime
 
 from hmem.timeparse import almanac as cal
 from hmem.timeparse.ago import AGO
+from hmem.timeparse.ahead import AHEAD
+from hmem.timeparse.alike import ALIKE
 from hmem.timeparse.beside import BESIDE
 from hmem.timeparse.clocks import CLOCKS
 from hmem.timeparse.dates import DATES
 from hmem.timeparse.doubtful import WORDS
+from hmem.timeparse.ends import ONE_END, UNTIL_NOW
 from hmem.timeparse.guards import RATE, alone, blocked, hanging
 from hmem.timeparse.joined import JOINED
+from hmem.timeparse.led import LED
 from hmem.timeparse.numbers import NUMBERS
 from hmem.timeparse.phrase import Lean, Now, Time, When, settle
-from hmem.timeparse.ranges import OPEN
+from hmem.timeparse.ranges import TWO_ENDS
 from hmem.timeparse.relative import RELATIVE
 from hmem.timeparse.rules import Stage
 from hmem.timeparse.tense import NO_SIGN, leaning
@@ -26,11 +30,11 @@ _STAGES = (
     CLOCKS,
     WORDS,
     DATES,
-    Stage(AGO, RELATIVE),
+    Stage(ALIKE, AGO, AHEAD, RELATIVE),
     JOINED,
     Stage(WITHIN, BESIDE),
     JOINED,
-    OPEN,
+    Stage(UNTIL_NOW, TWO_ENDS, ONE_END, LED),
 )
 _GIVEN = frozenset(
     listed(

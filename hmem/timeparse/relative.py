@@ -61,24 +61,6 @@ def _unit_gone(now: Now, tokens: list[Token]) -> Made:
     return _unit(-1, 0.85)(now, tokens)
 
 
-def _same_last(now: Now, tokens: list[Token]) -> Made:
-    """ "This week last year", "on this day last year"."""
-    return _same(now, tokens, now.today.year - 1)
-
-
-def _same_in(now: Now, tokens: list[Token]) -> Made:
-    """ "On this day in 2015"."""
-    return _same(now, tokens, tokens[-1].value)
-
-
-def _same(now: Now, tokens: list[Token], year: int) -> Made:
-    name = tokens[0].value.name if len(tokens) == 2 else "day"
-    if name not in ("day", "week", "weekend", "month") or not 1500 <= year <= 2200:
-        return None
-    day = cal.add_months(now.today, 12 * (year - now.today.year))
-    return once(span(name, day), name, "relative", 0.75)
-
-
 def _coming(now: Now, tokens: list[Token]) -> Made:
     """ "The coming weekend": the nearest; "the coming weeks": some."""
     if tokens[0].value.plural:
@@ -190,8 +172,6 @@ def _numbered(_: Now, tokens: list[Token]) -> Made:
 
 _NOT_OF = "(?!of|in the? (TIME|YEAR|last|this|next))"
 RELATIVE: tuple[Rule, ...] = (
-    ("on? the? (this|same) (UNIT|date) last UYEAR", _same_last),
-    ("on? the? (this|same) (UNIT|date) in ANYYEAR", _same_in),
     ("the? UNIT before the? DAY", _beside_today(-1)),
     ("the? UNIT after the? DAY", _beside_today(1)),
     ("the? (UNIT|PART|NAMED) before last (?!TIME|UNIT|PART)", _before_last),

@@ -17,7 +17,7 @@ _FUTURE = re.compile(
     r"""\b(?:will|won't|shall|gonna|upcoming|tomorrow|tonight|next|soon|deadline|coming
     | (?<!was\ )(?<!were\ )(?<!been\ )(?:going|about|planning|hoping|supposed)\ to
     | (?:plan|plans|need|needs|have|has|hope|want|remember|remind\ \w+)\ to
-    | remind\ (?:me|us|him|her|them)\b | any\ plans | plans\s+(?:for|_)
+    | remind\ (?:me|us|him|her|them)\b | any\ (?:\w+\ )?plans
     | (?:see|catch|talk\ to|meet)\ (?:you|ya|u|y'all)
     | (?:set|put|schedule|book|add)\ (?:an?|my|the|me)\b
     | (?:do|does)\ (?:i|we|you|he|she|they|it|\w+)\ (?:have|need|start|leave|fly|begin)

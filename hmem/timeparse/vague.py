@@ -1,5 +1,8 @@
 """Rules for words of which honest readers make different stretches. None is sure.
 
+What is asked about "recently" was often said long ago: its confidence is the least, so
+that it only decides between rows that are else as good.
+
 "Recently" and "lately" are the past month, "the other day" one of the past fortnight but
 today, "these days" the past three months; "in recent weeks" is the past six, and so for
 days (seven), months (six) and years (five).
@@ -31,9 +34,9 @@ def _up_to_today(now: Now, first: date, unit: str, sure: float) -> Made:
 def _word(now: Now, tokens: list[Token]) -> Made:
     meant = tokens[0].value
     if meant == "recently":
-        return _back(now, "month", 1, 0.4)
+        return _back(now, "month", 1, 0.1)
     if meant == "nowadays":
-        return _back(now, "month", 3, 0.3)
+        return _back(now, "month", 3, 0.1)
     return None if meant == "recent" else _so_far(now, meant)
 
 
@@ -51,13 +54,13 @@ def _recent(now: Now, tokens: list[Token]) -> Made:
     unit = unit_of(tokens)
     if tokens[0].value != "recent" or not unit.plural or unit.name not in _RECENT:
         return None
-    return _back(now, unit.name, _RECENT[unit.name], 0.5)
+    return _back(now, unit.name, _RECENT[unit.name], 0.4)
 
 
 def _these_days(now: Now, tokens: list[Token]) -> Made:
     unit = unit_of(tokens)
     plain = unit.plural and unit.name == "day"
-    return _back(now, "month", 3, 0.3) if plain else None
+    return _back(now, "month", 3, 0.1) if plain else None
 
 
 def _the_other(now: Now, tokens: list[Token]) -> Made:
@@ -69,7 +72,7 @@ def _the_other(now: Now, tokens: list[Token]) -> Made:
         return None
     end = span("week" if unit == "weekend" else unit, now.today).start
     stretch = Stretch(cal.wall(shift(now.today, unit, -count)), end)
-    return Token("OUT", 0, 0, None, once(stretch, precision_of(unit), "relative", 0.4))
+    return Token("OUT", 0, 0, None, once(stretch, precision_of(unit), "relative", 0.2))
 
 
 def coming(now: Now, tokens: list[Token]) -> Made:
