@@ -87,6 +87,7 @@ class Weights:
     """Whether a line that says nothing beside another of its day is shown."""
 
 
+_GROUP = 64
 K1, B = 1.2, 0.75
 """BM25's usual constants (Robertson and Zaragoza 2009, section 3.4)."""
 
@@ -153,13 +154,23 @@ def answerability(signs: Sequence[float | None], by: Answering = ANSWERING) -> f
     return 1.0 / (1.0 + exp(-at))
 
 
+def _reached(scores: Floats, k: int) -> np.float32:
+    """What at least k of the scores reach, and of many not many more: the k-th highest of
+    the best of each group of 64, which takes a tenth of the time of the k-th highest."""
+    groups = len(scores) // _GROUP
+    if groups > k:
+        whole = scores[: groups * _GROUP].reshape(_GROUP, groups)
+        scores = whole.max(axis=0)
+    value: np.float32 = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return value
+
+
 def best_first(scores: Floats, k: int) -> NDArray[np.int64]:
     """Positions of the k highest finite scores, best first, ties in order of position."""
     n = len(scores)
     if 0 < k < n and n > 512:
-        # keep all that tie with the k-th, so that ties resolve by position
-        kth = np.partition(scores, n - k)[n - k]
-        some = np.flatnonzero(scores >= kth)
+        # keep all that tie with the last, so that ties resolve by position
+        some = np.flatnonzero(scores >= _reached(scores, k))
         order = some[np.argsort(-scores[some], kind="stable")]
     else:
         order = np.argsort(-scores, kind="stable")

@@ -101,9 +101,8 @@ def read_signs(
 
 def _best(scores: Floats) -> float:
     """The mean of the best few; fewer count as they are."""
-    some = scores[scores > 0]
-    if len(some) > _BEST:
-        some = np.partition(some, len(some) - _BEST)[-_BEST:]
+    some = scores[best_first(scores, _BEST)]
+    some = some[some > 0]
     return float(some.mean()) if len(some) else 0.0
 
 

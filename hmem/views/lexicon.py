@@ -65,14 +65,15 @@ class Lexicon:
 
     def _found(self, terms: Hashes) -> Postings:
         cuts: list[tuple[_Block, int, int]] = []
-        held = np.zeros(len(terms), np.int64)
+        each: list[int] = []
         base, tail = self._base.found(terms), self._tail.found(terms)
-        for i, ((a, b), (c, d)) in enumerate(zip(base, tail, strict=True)):
-            held[i] = b - a + d - c
+        for (a, b), (c, d) in zip(base, tail, strict=True):
+            each.append(b - a + d - c)
             if a < b:
                 cuts.append((self._base, a, b))
             if c < d:
                 cuts.append((self._tail, c, d))
+        held = np.array(each, np.int64)
         if not cuts:
             return Postings(_NO_DOCS, _NO_DOCS, _NO_COUNTS, held)
         return Postings(

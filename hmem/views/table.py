@@ -52,16 +52,12 @@ class Table(Generic[R]):
         self.sieve = Sieve()
         self.index = index
         self.text_bytes = 0
+        self.docs = self.embedded = 0  # passages held, and how many have a vector
         self.scan = index if isinstance(index, ScoresAll) else None
         self._in_order = True
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def docs(self) -> int:
-        """Passages held."""
-        return len(self.doc_row)
 
     def append_rows(self, rows: Sequence[R]) -> NDArray[np.int32]:
         """Add rows with higher sequences than any held; returns their docs."""
@@ -74,6 +70,7 @@ class Table(Generic[R]):
         self.seqs.extend([r.seq for r in rows])
         self.first_doc.extend(firsts)
         self.doc_row.extend(np.repeat(np.arange(base, base + len(rows)), passages))
+        self.docs = len(self.doc_row)
         self.text_bytes += sum(len(r.text) for r in rows)
         return np.arange(start, self.docs, dtype=np.int32)
 
@@ -113,22 +110,23 @@ class Table(Generic[R]):
             return docs[:0]
         held = docs >= 0
         put = docs[held]
-        ahead = np.arange(len(self.index), len(self.index) + len(put))
+        ahead = np.arange(self.embedded, self.embedded + len(put))
         self._in_order = self._in_order and np.array_equal(put, ahead)
         self.index.add(put.astype(np.uint64), vectors[held])
+        self.embedded = len(self.index)
         return put
 
     def dense(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """(docs + 1) cosines, zero without a vector; the last one is the missing
         neighbour."""
         out = np.zeros(self.docs + 1, np.float32)
-        if self.index is None or not len(self.index):
+        if self.index is None or not self.embedded:
             return out
         if self.scan is None:
-            scores, ids = self.index.search(query, len(self.index))
+            scores, ids = self.index.search(query, self.embedded)
             out[ids.astype(np.int64)] = scores
         elif self._in_order:
-            out[: len(self.index)] = self.scan.scores(query)
+            out[: self.embedded] = self.scan.scores(query)
         else:
             out[self.index.ids.astype(np.int64)] = self.scan.scores(query)
         return out
@@ -138,12 +136,12 @@ class Table(Generic[R]):
         if self.index is None:
             return docs
         if self._in_order:
-            return docs[docs >= len(self.index)]
+            return docs[docs >= self.embedded]
         return docs[~np.isin(docs, self.index.ids)]
 
     def newest_without_vector(self, most: int) -> NDArray[np.int64]:
         """The last docs that have no vector, of the last few."""
-        if self._in_order and self.index is not None and len(self.index) >= self.docs:
+        if self.embedded == self.docs:
             return _NO_DOCS
         tail = np.arange(max(0, self.docs - 4 * most), self.docs)
         return self.without_vector(tail)[-most:]
@@ -151,11 +149,10 @@ class Table(Generic[R]):
     @property
     def unembedded(self) -> NDArray[np.int64]:
         """All docs that have no vector."""
-        held = 0 if self.index is None else len(self.index)
-        if self.index is not None and held >= self.docs:
+        if self.embedded == self.docs:
             return _NO_DOCS
         if self.index is None or self._in_order:
-            return np.arange(held, self.docs, dtype=np.int64)
+            return np.arange(self.embedded, self.docs, dtype=np.int64)
         lacks = np.ones(self.docs, np.bool_)
         lacks[self.index.ids.astype(np.int64)] = False
         return np.flatnonzero(lacks)
