@@ -11,6 +11,14 @@ from hmem.embed.weights import HOW_TO_GET_IT, find_weights
 KEPT = {"HMEM_MINILM_DIR", "HMEM_LONG"}
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Whoever is done first takes over from the others, where pytest-xdist is used and
+    nothing else was asked for. (In `addopts` it would be an error without it.)"""
+    if getattr(config.option, "dist", None) == "no" and config.option.numprocesses:
+        config.option.dist = "worksteal"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A developer's HMEM_ variables must not decide what the tests see, nor must where
     the tests were started."""

