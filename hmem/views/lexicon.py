@@ -151,7 +151,9 @@ def _counted(tokens: Hashes, docs: Docs) -> _Block:
     first = np.ones(len(tokens), np.bool_)
     first[1:] = (tokens[1:] != tokens[:-1]) | (docs[1:] != docs[:-1])
     at = np.flatnonzero(first)
-    counts = np.diff(at, append=len(tokens)).astype(np.float32)
+    counts = np.empty(len(at), np.float32)
+    np.subtract(at[1:], at[:-1], out=counts[:-1], casting="unsafe")
+    counts[-1:] = len(tokens) - at[-1:]
     return _Block(tokens[at], docs[at], counts)
 
 

@@ -56,9 +56,10 @@ class Turns(Table[TurnRow]):
         self.session.extend([self.sessions.number(r.session_id) for r in rows])
         speakers = [self._speaker(r) for r in rows]
         self.doc_speaker.extend(np.repeat(speakers, [len(r.ends) for r in rows]))
-        self.window_norm.extend(np.ones(len(docs)))
+        self.window_norm.extend(np.ones(len(docs), np.float32))
+        nobody = np.full(len(docs), -1)
         for neighbours in self._neighbours:
-            neighbours.extend(np.full(len(docs), -1))
+            neighbours.extend(nobody)
         self.places.extend(len(rows))
         self._whose(rows)
         for doc in docs.tolist():
