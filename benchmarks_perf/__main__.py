@@ -3,7 +3,17 @@
 import subprocess
 import sys
 
-PROGRAMS = ("search", "accept", "mixed", "loop", "ryow", "bytes", "vectors", "kills")
+PROGRAMS = (
+    "search",
+    "large",
+    "accept",
+    "mixed",
+    "loop",
+    "ryow",
+    "bytes",
+    "vectors",
+    "kills",
+)
 
 
 def main() -> int:
