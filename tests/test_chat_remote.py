@@ -418,7 +418,7 @@ async def test_an_endpoint_that_hangs_times_out(
     began = time.monotonic()
     async with opened(endpoint, timeout=0.2, max_retries=retries) as llm:
         error = await failing(llm)
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < 5.0
         assert (error.why, error.retryable) == ("down", True)
         await until(lambda: endpoint.gone == len(endpoint.bodies) <= 3)
         endpoint.answer = endpoint.well

@@ -211,7 +211,7 @@ asyncio.run(run_worker(Config(path=sys.argv[1], embed="slow")))
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, errors = await asyncio.wait_for(process.communicate(), 10)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 8
         assert process.returncode == 0, errors
         claims = await off._rooms.parts.store.claim(worker="next", lease=9, limit=9)
         assert [job.attempts for c in claims for job in c.jobs] == [1]

@@ -304,7 +304,7 @@ async def test_reads_go_on_and_writes_wait_while_another_holds_the_lock(
         began = time.monotonic()
         assert len((await kept(store, "ana")).turns) == 1
         assert len((await kept(fresh, "ana")).turns) == 1, "nor does opening write"
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 4
         with pytest.raises(StoreBusyError) as caught:
             await store.accept("ana", quiet(turn("b")))
         assert caught.value.retryable
