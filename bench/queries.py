@@ -32,7 +32,7 @@ from bench.queries_kinds import Kinds
 from hmem import AsyncMemory, Config, InputError
 from hmem.records import Hit, SearchResult
 from hmem.testing.fakes import HashEmbedder
-from hmem.text import words
+from hmem.text import clean, words
 
 USER = "maya"
 TOP = 3  # places among which a planted row must be
@@ -172,9 +172,7 @@ def _judged(
 
 def is_blank(query: str) -> bool:
     """Whether nothing is left of a query that a store could hold."""
-    kept = query[:16_000].replace("\0", "")
-    kept = kept.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    return not kept[:8_000].strip()
+    return not clean(query).strip()
 
 
 def faults(

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from hmem.filters.rows import RowFilter
 
 MAX_QUERY_CHARS = 8_000
-"""A longer query is cut here before anything is made of it."""
+"""Of a longer query both ends are kept: what is asked stands before or after a paste."""
 MAX_ENTITY_CHARS = 256
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _MOST_TOKENS = 1_000_000
-_TIME_CHARS = 1_000  # read for times: reading more would take milliseconds
+_TIME_CHARS = 600  # read for times, half at either end: more would take milliseconds
 _ENGLISH = ("en",)
 _LOADED: set[str] = set()
 
@@ -139,7 +139,7 @@ def read_when(
         return ()
     find = import_module("hmem.timeparse").find
     at = from_micros(asked_at)
-    text = query[:_TIME_CHARS]
+    text = _ends(query, _TIME_CHARS)
     found = find(text, at=at, zone=zone, languages=languages)
     return tuple((to_micros(w.start), to_micros(w.end), w.confidence) for w in found)
 
@@ -148,7 +148,9 @@ def speaks_of_time(query: object, languages: Sequence[str] = _ENGLISH) -> bool:
     """Whether it is worth while to read a query for times. In English most are not."""
     if not isinstance(query, str):
         return False
-    return tuple(languages) != _ENGLISH or may_speak_of_time(query[:_TIME_CHARS])
+    return tuple(languages) != _ENGLISH or may_speak_of_time(
+        _ends(query.strip(), _TIME_CHARS)
+    )
 
 
 def times_loaded(languages: Sequence[str] = _ENGLISH) -> bool:
@@ -195,10 +197,16 @@ def read_query(value: object) -> str:
     punctuation) is fine and finds what its vector finds."""
     if not isinstance(value, str):
         raise InputTypeError(f"the query must be a str, not {type(value).__name__}")
-    text = clean(value[: 2 * MAX_QUERY_CHARS])[:MAX_QUERY_CHARS]
+    text = clean(_ends(value.strip(), MAX_QUERY_CHARS))
     if not text.strip():
         raise InputError("the query must not be empty or blank")
     return text
+
+
+def _ends(text: str, chars: int) -> str:
+    """At most so many characters of a text: of a longer one both ends, apart."""
+    half = chars // 2
+    return text if len(text) <= chars else f"{text[: half - 3]} \u2026 {text[-half:]}"
 
 
 def read_count(value: object, name: str, *, least: int, most: int) -> int:

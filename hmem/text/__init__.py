@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, zip_longest
 from threading import Lock
 from zlib import crc32
 
@@ -128,14 +128,15 @@ def lexical(text: str) -> NDArray[np.uint32]:
 
 
 def query_tokens(text: str, *, limit: int = 256) -> NDArray[np.uint32]:
-    """The first `limit` distinct hashes of a query's words, in order.
+    """The first `limit` distinct hashes of a query's words, in order; of a long one those of
+    its two ends come first, where what is asked stands beside what was pasted.
 
     Reads no more of a huge query than that takes.
     """
     seen: dict[int, None] = {}
     met: dict[str, None] = {}
     long: dict[str, None] = {}
-    for run in _query_runs(text[: 64 * limit]):
+    for run in _query_runs(_shortened(text, 64 * limit)):
         if run in met:
             continue
         met[run] = None
@@ -153,13 +154,34 @@ def query_tokens(text: str, *, limit: int = 256) -> NDArray[np.uint32]:
 
 
 def _query_runs(text: str) -> Iterator[str]:
-    """The runs of a text, a page of it at a time: most queries are told by the first."""
+    """The runs of a text, a page of it at a time: most queries are told by the first. Of a
+    long one those of the first and of the last page in turns, the outermost first."""
+    last = _last_page(text)
+    tail = _RUN.findall(normalise(text[last:]))[::-1]
     start = 0
-    while start < len(text):
-        page = text[start : start + _PAGE + 1]
+    while start < last:
+        page = text[start : min(last, start + _PAGE + 1)]
         size = passages(page, limit=_PAGE)[0]
-        yield from _RUN.findall(normalise(page[:size]))
+        runs = _RUN.findall(normalise(page[:size]))
+        if tail:
+            pairs = zip_longest(runs, tail, fillvalue="")
+            runs, tail = [run for pair in pairs for run in pair if run], []
+        yield from runs
         start += size
+
+
+def _last_page(text: str) -> int:
+    """Where the last page of a text begins that is longer than one."""
+    if len(text) <= _PAGE:
+        return len(text)
+    last = len(text) - min(_PAGE, len(text) // 2)
+    return last + passages(text[last:], limit=_PAGE // 4)[0]
+
+
+def _shortened(text: str, chars: int) -> str:
+    """A text of at most `chars` characters: of a longer one both ends."""
+    half = chars // 2
+    return text if len(text) <= chars else f"{text[:half]}\n{text[1 - half :]}"
 
 
 def _hash_plain(runs: Iterable[str]) -> dict[int, None]:
