@@ -217,7 +217,7 @@ async def find(mem: AsyncMemory, *, seed: int, rounds: int) -> dict[str, Any]:
 
 
 async def run(
-    count: int, *, seed: int, turns: int = 400, rounds: int = 5, long: float = 0.05
+    count: int, *, seed: int, turns: int = 400, rounds: int = 3, long: float = 0.02
 ) -> dict[str, Any]:
     """Fill a store and ask it."""
     tally = Tally()
