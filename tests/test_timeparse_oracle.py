@@ -46,6 +46,7 @@ class Asked(NamedTuple):
     days: Days
     past: bool = True
     clock: int | None = None
+    size: int = 1
 
 
 # ------------------------------------------------------------- a calendar by counting
@@ -421,7 +422,53 @@ def feasts(rng: random.Random, today: date, *, south: bool) -> Iterator[Asked]:
         yield Asked(f"since {name} {y}", (d, today + ONE if d <= today else None))
 
 
-TABLES = (relative_days, units, weekdays, months_of, dates, years_of, feasts)
+def clocks(rng: random.Random, today: date, *, south: bool) -> Iterator[Asked]:
+    yesterday = (today - ONE, today)
+    h = rng.randint(1, 11)
+    hour = rng.choice((f"{h}pm", f"{h} pm", f"{h} p.m."))
+    yield Asked(f"yesterday at {hour}", yesterday, clock=720 + 60 * h, size=60)
+    yield Asked(f"around {hour} yesterday", yesterday, clock=720 + 60 * h, size=60)
+    yield Asked("yesterday at noon", yesterday, clock=720, size=60)
+    late = rng.randint(7, 9)
+    text = f"half past {WORDS[late - 1]} yesterday evening"
+    yield Asked(text, yesterday, clock=720 + 60 * late + 30)
+    text = f"at {late} o'clock yesterday evening"
+    yield Asked(text, yesterday, clock=720 + 60 * late, size=60)
+    d = near(rng, today)
+    text = f"at {late} in the morning on {written(rng, d)}"
+    yield Asked(text, (d, d + ONE), clock=60 * late, size=60)
+    noon = rng.randint(2, 4)
+    text = f"a quarter past {WORDS[noon - 1]} in the afternoon on {written(rng, d)}"
+    yield Asked(text, (d, d + ONE), clock=720 + 60 * noon + 15)
+    yield Asked(f"quarter to {WORDS[noon - 1]} yesterday", yesterday)
+
+
+def written_years(rng: random.Random, today: date, *, south: bool) -> Iterator[Asked]:
+    ten = rng.choice((("fifty", 50), ("eighty", 80), ("ninety", 90)))
+    n = rng.randint(1, 9)
+    y = 1900 + ten[1] + n
+    span = (date(y, 1, 1), date(y + 1, 1, 1))
+    yield Asked(f"in nineteen {ten[0]}-{WORDS[n - 1]}", span)
+    y = today.year - rng.randint(2, 8)
+    yield Asked(f"in '{y % 100:02}", (date(y, 1, 1), date(y + 1, 1, 1)))
+    d = rng.randint(13, 28)
+    m = rng.randint(1, 12)
+    then = date(y, m, d)
+    yield Asked(f"on {d}/{m}/{y % 100:02}", (then, then + ONE))
+    yield Asked(f"on {d:02}.{m:02}.{y % 100:02}", (then, then + ONE))
+    yield Asked("so far this month", (month(today)[0], today + ONE))
+    yield Asked("year to date", (date(today.year, 1, 1), today + ONE))
+    back = today - 7 * ONE
+    yield Asked("a week ago to the day", (back, back + ONE))
+    then = months_on(today, -12)
+    yield Asked("exactly a year ago", (then, then + ONE))
+    before = week(today)[0] - 14 * ONE
+    yield Asked("last to last week", (before, before + 7 * ONE))
+    yield Asked("the week just gone", (before + 7 * ONE, before + 14 * ONE))
+
+
+TABLES = (relative_days, units, weekdays, months_of, dates, years_of, feasts, clocks)
+TABLES = (*TABLES, written_years)
 PAST = ("What did I do {}?", "Where was I {}?", "I met Noor {}.", "did we talk {}")
 FUTURE = ("What will I do {}?", "I am going to see Noor {}.", "We will meet {}, right?")
 
@@ -432,7 +479,7 @@ def expected(asked: Asked, zone: ZoneInfo) -> tuple[datetime, datetime] | None:
     first, after = asked.days
     if asked.clock is not None and first is not None:
         start = moment_of(first, asked.clock, zone)
-        return start, start + timedelta(minutes=1)
+        return start, start + timedelta(minutes=asked.size)
     return (
         BEGINNING if first is None else first_moment(first, zone),
         LAST if after is None else first_moment(after, zone),

@@ -9,7 +9,8 @@ What it takes for granted, always against `at` on the clocks of `zone`:
   "the past week", "in the last month" and "the last 7 days" run back from today, today
   included. "Last Friday" is the latest before today, "next Friday" the first after it.
 - "Two weeks ago" is the calendar week it comes to, "six months ago" the month, "a year
-  ago" the month, "three years ago" the year; "three days ago" that day. "A few" is 2..5.
+  ago" the month, "three years ago" the year; "three days ago", "exactly a year ago" that
+  day. "A few" is 2..5. Readers differ, so that weeks and more are below `HIGH`.
 - What comes again ("in March", "on Tuesday", "at Christmas", "on the 5th") is the latest
   that has begun, a weekday the latest before today. In a sentence that speaks of what is
   to come ("will", "going to", "am flying", "is due") it is the next. A sentence with
@@ -17,12 +18,22 @@ What it takes for granted, always against `at` on the clocks of `zone`:
 - "Early", "mid" and "late" are thirds (ten days of a month, four months of a year). The
   first week of a month is its days 1..7. Seasons are whole months: spring from March,
   turned around in zones of the south; winter counts to the year in which it begins.
-- Morning 5-12, afternoon 12-18, evening 18-24, night 18-6.
+- Morning 5-12, afternoon 12-18, evening 18-24, night 18-6; the small hours end at six.
+  "At 3 pm" is that hour, "at 3:15 pm" that minute. What may be either half of the day
+  ("half past six") is told by the part of the day that is said, else it is the whole day.
+  A time of day without its day is the latest or the next, and only in a sentence with a
+  tense that tells of no habit.
 - "Since" ends with today, "before" begins at `BEGINNING`, "after" ends at `LAST`; "until"
-  and "by" include their day.
-- How long something took, what happens every week, a time of day without its day, bare
-  numbers, and what hangs on another event ("the next day", "the week before the
-  wedding") are no times. A date that does not exist is left unread, not read in part.
+  and "by" include their day. "Just before" is a week, "the weeks before" four.
+- Words of which readers make different stretches ("recently", "the other day", "at the
+  end of the year", "this time last year", "FY2023") are below `HIGH`, the vaguest far
+  below: see `hmem.timeparse.vague`.
+- Feasts are those of the western calendar, the United States and Britain; those of other
+  calendars are left unread, and so are greetings. "Fall holidays" are some of that season.
+- How long something took, what happens every week, bare numbers, names and titles ("the
+  film Friday", "12 March Street"), and what hangs on another event ("the next day", "the
+  week before the wedding") are no times. A date that does not exist is left unread, not
+  read in part; beside words of time that were left unread the rest is doubted.
 """
 
 from collections.abc import Sequence

@@ -187,7 +187,8 @@ _AROUND = "(at|around|about)* exact?"
 _WITH_DAY = "(IN the|at|on the|on|in)?"
 CLOCKED: tuple[Rule, ...] = (
     (f"DAYLIKE comma? {_WITH_DAY} (early|mid|late)? dash? (in the)? PART", _with_part),
-    ("the? (early|late|mid)? dash? PART (of|on) the? DAYLIKE", _with_part),
+    ("the (early|late|mid)? dash? PART (of|on) the? DAYLIKE", _with_part),
+    ("(early|late|mid)? dash? PART of the? DAYLIKE", _with_part),
     ("(in the|at)? PART DAY", _with_part),
     ("MDAY comma? CLOCK comma? YEAR", _printed),
     (f"(DAYLIKE|TONIGHT) comma? (from|between)? {_BOTH}", _between_clocks),

@@ -16,11 +16,11 @@ from hmem.timeparse.guards import RATE, alone, blocked, hanging
 from hmem.timeparse.joined import JOINED
 from hmem.timeparse.led import LED
 from hmem.timeparse.numbers import NUMBERS
-from hmem.timeparse.phrase import Lean, Now, Time, When, settle
+from hmem.timeparse.phrase import Lean, Now, Time, When, nearer, settle
 from hmem.timeparse.ranges import TWO_ENDS
 from hmem.timeparse.relative import RELATIVE
 from hmem.timeparse.rules import Stage
-from hmem.timeparse.tense import NO_SIGN, leaning
+from hmem.timeparse.tense import NO_SIGN, Leaning, leaning
 from hmem.timeparse.tokens import Token, islands
 from hmem.timeparse.within import WITHIN
 from hmem.timeparse.words import listed
@@ -118,14 +118,10 @@ def readings(text: str, now: Now, *, every: bool = False) -> Iterator[When]:
     at half the confidence.
     """
     for token, time in read(text, now):
-        lean: Lean = "past"
-        sure = 1.0
-        if time.cycle != "once" or time.guard == "ahead":
-            lean, sure = leaning(text, token.start, token.end)
-        if _pointless(token, time, lean, sure, text):
+        leans = _leaning(token, time, text, now)
+        if leans is None:
             continue
-        if time.guard == "ahead":
-            sure = 1.0
+        lean, sure = leans
         first = _given(token, time.doubted(sure), now, lean)
         if first is not None:
             yield first
@@ -135,14 +131,21 @@ def readings(text: str, now: Now, *, every: bool = False) -> Iterator[When]:
                 yield other
 
 
-def _pointless(token: Token, time: Time, lean: Lean, sure: float, text: str) -> bool:
-    """Whether a phrase is a time only in a sentence that leans another way."""
-    if time.guard == "ahead":  # "finished in two weeks", "how many days in a year"
+def _leaning(token: Token, time: Time, text: str, now: Now) -> Leaning | None:
+    """How the sentence around a phrase leans; None where it makes the phrase no time."""
+    if time.cycle == "once" and time.guard != "ahead":
+        return Leaning("past", 1.0)
+    lean, sure = leaning(text, token.start, token.end)
+    if time.guard == "ahead":  # not "finished in two weeks", "how many days in a year"
         rate = RATE.search(text, max(0, token.start - 60), token.start)
-        return (lean == "past" and sure == 1.0) or rate is not None
-    if time.guard in ("loose", "generic"):  # "at 3 pm", "in winter", of whichever
-        return sure == NO_SIGN and not alone(token, text)
-    return False
+        finished = lean == "past" and sure == 1.0
+        return None if finished or rate is not None else Leaning(lean, 1.0)
+    if sure == NO_SIGN and time.guard in ("loose", "generic"):
+        # "at 3 pm", "in winter", of whichever
+        return Leaning(lean, sure) if alone(token, text) else None
+    if sure == NO_SIGN and time.guard == "near":
+        return Leaning(nearer(time, now), sure)
+    return Leaning(lean, sure)
 
 
 _OTHER: dict[Lean, Lean] = {"past": "future", "future": "past"}

@@ -19,7 +19,7 @@ Kind = Literal["absolute", "relative", "recurring", "range", "open", "foreign"]
 Lean = Literal["past", "future"]
 Cycle = Literal["once", "day", "week", "month", "year"]
 Guard = Literal[
-    "", "noun", "count", "name", "occasion", "ahead", "loose", "bare", "generic"
+    "", "noun", "count", "name", "occasion", "ahead", "loose", "bare", "near", "generic"
 ]
 HIGH = 0.8
 """From this confidence on a reading is meant to be right or absent."""
@@ -210,6 +210,14 @@ def _choose(time: Time, now: Now, lean: Lean) -> Stretch | None:
         if later:
             return stretch
     return None
+
+
+def nearer(time: Time, now: Now) -> Lean:
+    """Which way the turn nearest to now lies."""
+    past, ahead = _choose(time, now, "past"), _choose(time, now, "future")
+    if past is None or ahead is None:
+        return "future" if past is None else "past"
+    return "past" if now.minute - past.end < ahead.start - now.minute else "future"
 
 
 def last_turns(time: Time, now: Now) -> Iterator[tuple[int, Stretch]]:

@@ -120,10 +120,10 @@ def _this_named(now: Now, tokens: list[Token]) -> Made:
     stretch = time.turn(here)
     if time.precision != "season":
         return once(stretch, time.precision, "relative", 0.8)
-    turns = [s for _, s in onwards(time, here - 1, 3)]
-    near = min(turns, key=lambda s: max(s.start - now.minute, now.minute - s.end, 0))
-    within = near.start <= now.minute < near.end
-    return once(near, time.precision, "relative", 0.85 if within else 0.75)
+    for _, stretch in onwards(time, here - 1, 2):
+        if stretch.start <= now.minute < stretch.end:
+            return once(stretch, time.precision, "relative", 0.85)
+    return time.but(kind="relative", sure=0.75, guard="near")
 
 
 def _part(step: int) -> Callable[[Now, list[Token]], Made]:

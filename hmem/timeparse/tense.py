@@ -25,6 +25,7 @@ _FUTURE = re.compile(
     | (?:am|are|is)\s+(?:\w+\s+){0,2}?\w{2,}ing | (?:is|are)\s+_
     | (?:is|are)\s+(?:\w+\s+){0,3}?(?:scheduled|booked|planned|due|on|at|in|by|until)
     | (?:i|we|you|he|she|they|\w+)'(?:m|re)\s+(?:\w+\s+){0,2}?\w{2,}ing
+    | (?:who|what|he|she|it|everyone|anyone)'s\s+(?:\w+\s+){0,1}?\w{2,}ing
     | due(?!\ to\b) | (?:what's|what\ is|anything)\ (?:on|planned|scheduled|due|up)
     | (?:starts|begins|ends|opens|closes|leaves|arrives|expires)
     )\b | \b\w+'ll\b""",
