@@ -181,7 +181,7 @@ async def test_turns_go_to_the_process_with_the_model_past_one_without(
     front: AsyncMemory, endpoint: ChatEndpoint, start: Start
 ) -> None:
     bare = await start(model=False)
-    receipts = [await front.add(f"bee{n} is said", user_id=f"u{n}") for n in range(8)]
+    receipts = [await front.add(f"bee{n} is said", user_id=f"u{n}") for n in range(4)]
     assert bare.stdout is not None
     async with asyncio.timeout(40):
         while await bare.stdout.readline() != b"jobs_deferred\n":

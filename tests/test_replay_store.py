@@ -1,9 +1,12 @@
 """A store made in rounds, and made again from the recording: see bench/replay.py."""
 
+import asyncio
 import contextlib
+import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +25,7 @@ LINES = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def talk() -> Conversation:
     start = datetime(2025, 3, 3, 18, tzinfo=UTC)
     turns = tuple(
@@ -38,10 +41,25 @@ def talk() -> Conversation:
     return Conversation(id="ines-and-otto", turns=turns, facts=(), questions=())
 
 
+@pytest.fixture(scope="module")
+def recorded(
+    talk: Conversation, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Path]:
+    """What the run found, and where it is. Recording takes seconds."""
+    where = tmp_path_factory.mktemp("recorded")
+    return asyncio.run(replay.run(talk, where)), where
+
+
+@pytest.fixture
+def found(recorded: tuple[dict[str, Any], Path], tmp_path: Path) -> dict[str, Any]:
+    """What the run found; `tmp_path` holds a copy of all that it left."""
+    shutil.copytree(recorded[1], tmp_path, dirs_exist_ok=True)
+    return recorded[0]
+
+
 async def test_a_store_replayed_from_the_recording_is_the_same_byte_for_byte(
-    talk: Conversation, tmp_path: Path
+    found: dict[str, Any], tmp_path: Path
 ) -> None:
-    found = await replay.run(talk, tmp_path)
     assert (found["rounds"], found["answers"], found["left"]) == (4, 4, 0)
     assert found["jobs"]["done"] == 4
     assert found["facts"] >= len(LINES)
@@ -70,10 +88,10 @@ async def test_a_store_replayed_from_the_recording_is_the_same_byte_for_byte(
     assert "shard-00.db" in again["replays"]["differing"]
 
 
+@pytest.mark.usefixtures("found")
 async def test_a_recording_that_lacks_an_answer_makes_no_store_that_seems_whole(
     talk: Conversation, tmp_path: Path
 ) -> None:
-    await replay.run(talk, tmp_path)
     answers = tmp_path / "rounds" / "answers.txt"
     cassette = replay.Cassette(answers)
     lost = [chat.key for chat in cassette.chats()][-1]

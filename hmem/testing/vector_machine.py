@@ -1,6 +1,7 @@
 """Made-up embeddings, recall against exact search, and an index beside brute force."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from hypothesis import settings
@@ -23,6 +24,11 @@ def directions(n: int, dim: int, *, seed: int = 0) -> Floats:
 
     Of one dimension all come from one distribution; the first rows of a seed stay first.
     """
+    return _directions(n, dim, seed).copy()
+
+
+@lru_cache(maxsize=8)
+def _directions(n: int, dim: int, seed: int) -> Floats:
     shape, rng = np.random.default_rng(dim), np.random.default_rng(seed)
     topics, common = shape.standard_normal((16, dim)), shape.standard_normal(dim)
     mixed = rng.standard_normal((n, dim + 16))  # one draw: prefixes stay prefixes
