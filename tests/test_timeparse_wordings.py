@@ -6,7 +6,8 @@ nothing, wrong and sure of it; then false ones of the sentences without a time:
     293 phrases, before the grammar was widened   .853  .939  7     14 of 195
     95 of other registers and countries           .747  .905  5      8 of  90
     63 of other trades and countries              .873  .921  2      5 of  60
-    45 plain ones, the last                       .911  .933  1      0 of  43
+    45 plain ones                                 .911  .933  1      0 of  43
+    40 plain ones, the last                       .975  1.00  0      0 of  40
 
 Golds that had been misjudged were put right before these were counted. The grammar was
 mended by kind after each set, so what is asserted below is no blind figure.
@@ -132,7 +133,7 @@ def test_what_people_write_is_read_as_a_careful_reader_does() -> None:
         if verdict not in ("right", "nothing"):
             wrong.append(f"{verdict}: {asked.text!r} is not {asked.golds}")
     total = sum(seen.values())
-    assert total >= 490
+    assert total >= 530
     assert seen["wrong, and sure of it"] == 0, "\n".join(wrong)
     assert seen["right"] + seen["nothing"] >= 0.98 * total, "\n".join(wrong)
     assert seen["right"] >= 0.95 * total, seen
@@ -152,7 +153,7 @@ def test_what_can_be_read_passes_the_cheap_look_before_it() -> None:
 def test_sentences_that_sound_like_times_are_none() -> None:
     texts = lines("time_untimed.txt")
     false = [(t, f) for t in texts if (f := find(t, at=WEDNESDAY, zone=LONDON))]
-    assert len(texts) >= 590
+    assert len(texts) >= 630
     assert len(false) <= 0.005 * len(texts), false
     sure = [t for t, found in false if any(w.confidence >= HIGH for w in found)]
     assert sure == ["Friday's child is loving and giving."]
@@ -252,6 +253,7 @@ def test_this_season_out_of_season_is_as_the_sentence_leans_or_the_nearest(
         "in her late seventies",
         "highs in the 80s",
         "Friday is his surname",
+        "the least recently used item",
     ],
 )
 def test_what_stands_around_a_phrase_can_make_it_something_else(text: str) -> None:

@@ -131,7 +131,7 @@ def _is_title(token: Token, text: str) -> bool:
 
 _CAPITALS = re.compile(
     r"\b(?:Yesterday|Tomorrow|Today|Tonight|Day|Days|Night|Nights|Morning|Evening"
-    r"|Afternoon|Year|Years|Week|Weeks|Minutes?|Hours?|After|Before|Next|Last)\b"
+    r"|Afternoon|Year|Years|Week|Weeks|Minutes?|Hours?|After|Before|Next|Last|Recently)\b"
 )
 
 
@@ -162,7 +162,6 @@ def _occasional(token: Token, text: str) -> bool:
 
 _AROUND: dict[str, Callable[[Token, str], bool]] = {
     "loose": _habitual,
-    "bare": _not_alone,
     "occasion": _occasional,
 }
 _GUARDS: dict[str, Callable[[str], bool]] = {

@@ -16,9 +16,9 @@ from hmem.timeparse.tokens import Token
 
 
 def _bare(_: Now, tokens: list[Token]) -> Made:
-    """A text that says nothing else: "2019", "Q1"."""
+    """ "Q2 goals", or a text that says nothing else: "'19", "Q1"."""
     time = time_of(tokens[0])
-    return out(time.but(sure=0.7, guard="bare"))
+    return out(time.but(sure=0.7, guard="occasion"))
 
 
 def _as_of(_: Now, tokens: list[Token]) -> Made:

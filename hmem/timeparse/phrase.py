@@ -19,7 +19,7 @@ Kind = Literal["absolute", "relative", "recurring", "range", "open", "foreign"]
 Lean = Literal["past", "future"]
 Cycle = Literal["once", "day", "week", "month", "year"]
 Guard = Literal[
-    "", "noun", "count", "name", "occasion", "ahead", "loose", "bare", "near", "generic"
+    "", "noun", "count", "name", "occasion", "ahead", "loose", "near", "generic"
 ]
 HIGH = 0.8
 """From this confidence on a reading is meant to be right or absent."""

@@ -103,6 +103,9 @@ SIGNS: tuple[Sign, ...] = (
             re.IGNORECASE,
         ),
     ),
+    Sign(  # "Saturday (March 16)": the date tells which
+        _weekday, after=re.compile(r" ?\((?:\w+\.? )?[0-9]")
+    ),
     Sign(  # "bin day is always Thursday"
         _weekday,
         40,

@@ -174,8 +174,8 @@ def _class(low: str, word: str, before: str) -> tuple[str, Any]:
     if low == "hours" and _SMALL.search(before):
         return "PART", "hours"
     mere = low in WEAK_DAYS and not word[0].isupper()
-    as_recently = code == "VAGUE" and before.lower().endswith("as ")
-    return "" if mere or as_recently else code, value
+    other = code == "VAGUE" and before.lower().endswith(("as ", "least "))
+    return "" if mere or other else code, value
 
 
 _TIMES: dict[str, Callable[[Any, Now], Time]] = {

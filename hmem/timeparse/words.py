@@ -253,7 +253,8 @@ OCCASIONS = frozenset(
         """
     trip trips vacation holiday holidays conference election elections season
     olympics wedding reunion marathon tour festival edition summit retreat
-    world cup games race budget taxes visit reunion convention championship concert exhibition
+    goals numbers results report review targets revenue sales figures okrs earnings
+    planning forecast statement world cup games race budget taxes visit reunion convention championship concert exhibition
     """
     )
 )
