@@ -7,6 +7,7 @@ the person it asks about.
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from hmem.views.turns import Turns
 
 _READ = 8
 """Passages read for whom they speak of."""
-_BEST = 10
+BEST = 10
 """Scores whose mean tells how well the best fit."""
 _NEAR = 3
 """Rows that came closest, at most."""
@@ -87,7 +88,7 @@ def heard(
 def read_signs(
     view: View, ask: Ask, facts: Heard, turns: Heard, scores: Floats
 ) -> Signs:
-    """The signs of a question; `scores` are those of all rows, -inf for hidden ones."""
+    """The signs of a question; `scores` are the `BEST` best of all rows."""
     match = _best(scores)
     if match <= 0.0:
         return Signs(0.0)
@@ -101,8 +102,7 @@ def read_signs(
 
 def _best(scores: Floats) -> float:
     """The mean of the best few; fewer count as they are."""
-    some = scores[best_first(scores, _BEST)]
-    some = some[some > 0]
+    some = scores[scores > 0]
     return float(some.mean()) if len(some) else 0.0
 
 
@@ -180,11 +180,16 @@ def closest(view: View, facts: Heard, turns: Heard) -> list[tuple[Kind, int]]:
     return list(rows)
 
 
+@lru_cache(maxsize=4_096)
+def _terms_of(word: str) -> tuple[int, ...]:
+    return tuple(lexical(word).tolist())
+
+
 def asked_words(ask: Ask) -> list[tuple[str, list[int]]]:
     """The question's words, as it has them, each with those of its terms that count."""
     wanted = frozenset(ask.terms.tolist())
     words = _WORD.findall(ask.query[:1_000])
-    of = [(word, wanted.intersection(lexical(word).tolist())) for word in words]
+    of = [(word, wanted.intersection(_terms_of(word))) for word in words]
     return [(word.removesuffix("'s"), list(terms)) for word, terms in of if terms]
 
 

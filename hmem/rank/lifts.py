@@ -10,7 +10,7 @@ from hmem.scoring import Floats, Weights
 from hmem.text.questions import whose_words
 from hmem.views import View
 from hmem.views.facts import Facts
-from hmem.views.table import FOREVER, best_passage
+from hmem.views.table import FOREVER, best_passage, of_docs
 from hmem.views.turns import Turns
 
 Parts = dict[str, Floats]
@@ -102,14 +102,13 @@ def _share(
     share: float | NDArray[np.floating],
 ) -> None:
     """Let `share` (one, or one per row) of a score come from what is lent to the row."""
-    docs = table.doc_row.view
     if isinstance(share, float):
         kept: np.float32 | Floats = np.float32(1.0 - share)
     else:
-        kept = (1.0 - share).astype(np.float32)[docs]
+        kept = of_docs(table, (1.0 - share).astype(np.float32))
     for part in parts.values():
         part *= kept
-    parts[name] = (share * lent).astype(np.float32)[docs]
+    parts[name] = of_docs(table, (share * lent).astype(np.float32))
 
 
 def _said_in(said: NDArray[np.int64], ask: Ask) -> Floats:

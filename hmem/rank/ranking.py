@@ -5,7 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hmem.rank.answer import Signs, asked_words, closest, heard, lacking, read_signs
+from hmem.rank.answer import (
+    BEST,
+    Signs,
+    asked_words,
+    closest,
+    heard,
+    lacking,
+    read_signs,
+)
 from hmem.rank.ask import Ask, Found
 from hmem.rank.fusion import by_rank
 from hmem.rank.lifts import Parts, date, doubt, hold_back, lend, total
@@ -17,6 +25,8 @@ from hmem.views.facts import Facts
 from hmem.views.table import best_passage
 from hmem.views.turns import Turns
 from hmem.views.view import View
+
+_HIDDEN = np.float32(-np.inf)
 
 
 class Near(NamedTuple):
@@ -77,10 +87,11 @@ class _Ranking:
         )
         self._rows = np.concatenate(
             [
-                np.where(mask, s.rows, -np.inf)
+                np.where(mask, s.rows, _HIDDEN)
                 for s, mask in zip(self._scored, self._seen, strict=True)
             ]
         )
+        self._best = best_first(self._rows, max(ask.k, BEST))
 
     def found(self) -> list[Found]:
         """The best rows."""
@@ -88,13 +99,14 @@ class _Ranking:
         many, least = len(self._view.facts), self._ask.min_score
         found = [
             facts.found(at) if at < many else turns.found(at - many)
-            for at in best_first(self._rows, self._ask.k).tolist()
+            for at in self._best[: self._ask.k].tolist()
         ]
         return found if least is None else [f for f in found if f.score >= least]
 
     def signs(self) -> Signs:
         """What speaks for an answer among the rows."""
-        return read_signs(self._view, self._ask, *self._heard, self._rows)
+        scores = self._rows[self._best[:BEST]]
+        return read_signs(self._view, self._ask, *self._heard, scores)
 
     def near(self) -> tuple[Near, ...]:
         """What came closest."""

@@ -188,3 +188,11 @@ def best_passage(table: "Table[Any]", docs: NDArray[np.float32]) -> NDArray[np.f
     if table.docs == len(table):
         return docs
     return np.maximum.reduceat(docs, table.first_doc.view)
+
+
+def of_docs(table: "Table[Any]", rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(docs,) each passage's row's value; the same array where each row has one."""
+    if table.docs == len(table):
+        return rows
+    spread: NDArray[np.float32] = rows[table.doc_row.view]
+    return spread
