@@ -38,7 +38,7 @@ def tell(name, data):
     print(name, flush=True)
 asyncio.run(run_worker(Config(
     path=folder, embed="here", llm="any" if url else None, base_url=url or None,
-    lease=0.5, users_in_parallel=2, extract_input_tokens=500, on_event=tell,
+    lease=1.5, users_in_parallel=2, extract_input_tokens=500, on_event=tell,
 )))
 """
 

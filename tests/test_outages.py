@@ -3,6 +3,7 @@ Real endpoints; the clock is the test's."""
 
 import asyncio
 import logging
+import statistics
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -33,17 +34,17 @@ FAULTS = ["refused", "503", "429, seconds", "429, date", "drips", "hangs"]
 
 
 class Outage:
-    """Ten minutes of one, with users who add meanwhile. `receipts` are theirs."""
+    """Minutes of one, with users who add meanwhile. `receipts` are theirs."""
 
     def __init__(self, place: Place, mem: AsyncMemory, llm: CountedLLM) -> None:
         self.place, self.mem, self.llm = place, mem, llm
         self.receipts: dict[str, Receipt] = {}
-        self.longest = 0.0
+        self.took: list[float] = []
 
     async def add(self, user: str) -> None:
         began = time.perf_counter()
         self.receipts[user] = await self.mem.add(f"I keep bees, {user}", user_id=user)
-        self.longest = max(self.longest, time.perf_counter() - began)
+        self.took.append(time.perf_counter() - began)
 
     async def lasts(self, minutes: int) -> None:
         for minute in range(minutes):
@@ -91,7 +92,9 @@ async def test_minutes_without_the_model_lose_nothing_and_are_told_once(
 
     outage = Outage(place, mem, llm)
     await outage.lasts(minutes)
-    assert outage.longest < 1.0
+    # What waited for the model would wait each time; a busy machine delays some.
+    assert statistics.median(outage.took) < 0.4
+    assert max(outage.took) < 10.0
     assert not (await mem.admin.health())["ok"]
     assert place.count("outage_ended") == 0
     assert llm.asked - asked <= place.config.users_in_parallel
