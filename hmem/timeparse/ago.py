@@ -212,6 +212,16 @@ def _trailing(now: Now, tokens: list[Token]) -> Made:
     return Token("FIX", 0, 0, None, time)
 
 
+def _trailing_or(now: Now, tokens: list[Token]) -> Made:
+    """ "The last year or two"."""
+    made = _trailing(now, tokens)
+    return (
+        Token(made.code, 0, 0, None, made.time.but(sure=0.6))
+        if isinstance(made, Token) and made.time is not None
+        else None
+    )
+
+
 def _trailing_one(now: Now, tokens: list[Token]) -> Made:
     unit = tokens[0].value
     return None if unit.name == "day" or unit.plural else _trailing(now, tokens)
@@ -241,6 +251,7 @@ AGO: tuple[Rule, ...] = (
     ("(the)? (last|past|previous) NUMBER (PLWDAY|PLSEASON|PLHOLI)", _last_few_named),
     (f"{_MANY} last WDAY", _week_last),
     (f"(IN|over|for)? the? (last|past|previous) NUMBER UNIT {_NOT_OF}", _trailing),
+    ("(IN|over|for)? the? (last|past) UNIT or NUMBER", _trailing_or),
     (f"(IN|over|for) the last UNIT {_NOT_OF}", _trailing_one),
     ("(IN|over|for)? (the|this)? past UNIT", _trailing_one),
 )

@@ -210,6 +210,14 @@ def _around_feast(_: Now, tokens: list[Token]) -> Made:
     return None
 
 
+def _around_day(now: Now, tokens: list[Token]) -> Made:
+    """ "July 4th weekend"."""
+    day = _day(now, tokens[:2])
+    if not isinstance(day, Token):
+        return None
+    return _around_feast(now, [day, tokens[2]])
+
+
 def _long_weekend(feast: Stretch) -> Stretch:
     """The weekend next to a feast, with it where it is a Friday or a Monday."""
     day = cal.day_of(feast.start)
@@ -281,6 +289,7 @@ DATES = Stage(
         ("the DECADE", _decade),
         ("(SEASON|HOLI|WEAKS) break", _holidays),
         ("(SEASON|HOLI) time", _around_time),
-        ("HOLI UNIT", _around_feast),
+        ("(HOLI|MDAY) UNIT", _around_feast),
+        ("ANYMONTH ORD UNIT", _around_day),
     )
 )

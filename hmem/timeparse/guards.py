@@ -38,6 +38,7 @@ _STARTS = re.compile(r"""(?:^|[.!?:;\n"'([{*_>-])\s*\Z""")
 _QUOTES = ('""', "''", "\u201c\u201d", "\u00ab\u00bb", "**", "__", "``")
 _SENTENCE = _SHORT = 200
 _FIGURES = re.compile(r",? ?[0-9]{1,2}[/.][0-9]")
+_FIRST_END = re.compile(r"[0-9]\. ?(?:to|and|until|till|-) \Z")
 _HANGING = re.compile(
     r"\b(?:days?|nights?|weeks?|months?|years?|weekend|evening|morning|hours?)"
     r" (?:before|after|following|until|since) (?:\w+ ){1,5}\Z",
@@ -73,7 +74,9 @@ def hanging(token: Token, text: str) -> bool:
     """Whether a phrase only tells of what another hangs on: "the night before my exam on
     3 June"."""
     first = max(0, token.start - 60)
-    if _FIGURES.match(text, token.end):  # "Thursday 4/5"
+    if _FIGURES.match(text, token.end):  # "Thursday 4/5", "5.5. to 7.5.2023"
+        return True
+    if _FIRST_END.search(text, first, token.start):
         return True
     return _HANGING.search(text, first, token.start) is not None
 

@@ -171,6 +171,7 @@ def _numbered(_: Now, tokens: list[Token]) -> Made:
 
 
 _NOT_OF = "(?!of|in the? (TIME|YEAR|last|this|next))"
+_NOT_BEFORE = "(?!before the? (NAMED|DATE|YFL))"
 RELATIVE: tuple[Rule, ...] = (
     ("the? UNIT before the? DAY", _beside_today(-1)),
     ("the? UNIT after the? DAY", _beside_today(1)),
@@ -199,7 +200,7 @@ RELATIVE: tuple[Rule, ...] = (
     ("last PART", _part(-1)),
     ("this PART", _part(0)),
     ("next PART", dead),
-    (f"(the|this)? (last|past|previous) NAMED {_NOT_OF}", _last_named),
+    (f"(the|this)? (last|past|previous) NAMED {_NOT_OF} {_NOT_BEFORE}", _last_named),
     (f"(the|this)? (next|coming) NAMED {_NOT_OF}", _next_named),
     ("this NAMED", _this_named),
     ("(?<=(start|mid|end|half|UNIT|WDAY|NTH|part) of the) UNIT (?!of)", _of_unit),
