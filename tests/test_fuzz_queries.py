@@ -22,14 +22,15 @@ from hmem.text import query_tokens
 SEED = 20_261
 
 
+@pytest.mark.timeout(180)
 async def test_no_query_breaks_and_every_script_is_found() -> None:
-    found = await run(2_000, seed=SEED, turns=80, rounds=1, long=0.05)
+    found = await run(2_000, seed=SEED, turns=60, rounds=1, long=0.03)
     assert found["examples"] == []
     assert found["planted"]["lost"] == []
     assert set(found["planted"]["asked"]) == set(SCRIPTS)
     assert found["queries"] == 2_000
     assert found["refused_as_blank"] > 50
-    assert found["hits"] > 4_000
+    assert found["hits"] > 3_000
     assert set(found["degraded"]) == {"lexical_only", "unknown_filter_key:none"}
     assert max(found["held_ms"].values()) < 4 * queries.HELD_MS, found["held_ms"]
 
