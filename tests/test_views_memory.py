@@ -54,9 +54,9 @@ def test_rows_come_back_as_they_went_in() -> None:
 
 
 def test_no_more_than_a_few_records_are_kept() -> None:
-    view = _talk_and_facts(200)
-    once = [view.record("turn", n) for n in range(200)]
-    again = [view.record("turn", n) for n in range(200)]
+    view = _talk_and_facts(700)
+    once = [view.record("turn", n) for n in range(700)]
+    again = [view.record("turn", n) for n in range(700)]
     assert once == again
-    assert view.record("turn", 199) is again[-1]
-    assert len(view._records) < 100
+    assert view.record("turn", 699) is again[-1]
+    assert len(view._records) < 600

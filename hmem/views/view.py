@@ -15,7 +15,7 @@ from hmem.views.sources import Sources
 from hmem.views.turns import Turns
 
 MakeIndex = Callable[[int], VectorIndex]
-_RECORDS = 64
+_RECORDS = 512
 """Records kept: making one takes 3 to 8 microseconds, but each is one more object that the
 garbage collector goes through."""
 
