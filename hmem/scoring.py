@@ -65,8 +65,11 @@ class Weights:
     """Where it asks what the user said. What the assistant said is never held back where
     the question asks for it, or for a summary of what was said."""
 
-    rerank: float = 0.30
-    """Share of a reranker's score, where there is one. Of hits that it did not read 0."""
+    rerank: float = 0.20
+    """Share of a reranker's score, where there is one; of hits that it did not read 0. The
+    largest that lost nothing on dev with the local one and 30 candidates (`bench.ablate
+    --rerank local`): +.007 to +.011 recall at 500 tokens on LoCoMo, 0 beyond and on BEAM. A
+    reranking model proper may deserve more."""
 
     unverified: float = 0.8
     """What is left of the score of a fact that its turns do not bear out. Not chosen by a

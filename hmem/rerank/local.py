@@ -20,8 +20,8 @@ from hmem.scoring import idf
 
 Array = NDArray[np.float32]
 
-# A turn's date in front says little of what it is about and lies near to much: without it
-# recall at 300 tokens was .015 higher on LoCoMo's dev conversations.
+# A turn's date in front says little of what it is about and lies near to much: on LoCoMo's
+# dev conversations the gain in the first 300 tokens was twice as large without it.
 _DATE = re.compile(r"\(\d{1,2} \w{3,9} \d{4}\) ")
 _HAS_WORD = re.compile(r"\w")
 
