@@ -123,7 +123,13 @@ async def test_it_uses_the_embedders_own_weights_and_leaves_them_open(
     await shared.rerank("ferry", TEXTS)
     await shared.aclose()
     assert len(await minilm.embed(["still open"])) == 1
-    config = Config(path=tmp_path / "m", rerank="local", shards=1)
+    config = Config(
+        path=tmp_path / "m",
+        rerank="local",
+        shards=1,
+        query_embed_timeout=30.0,
+        rerank_timeout=30.0,
+    )
     async with AsyncMemory(config) as mem:
         parts = mem._rooms.parts
         assert parts.reranker is not None
