@@ -105,19 +105,6 @@ def idf(counts: Floats) -> Floats:
     return np.asarray(np.log1p((total - n + 0.5) / (n + 0.5)), np.float32)
 
 
-def bm25(counts: Floats, lengths: Floats, mean_length: float) -> Floats:
-    """(passages,) in [0, 1]: BM25 over what a passage of mean length would get that holds
-    each query term once. So 1 means "all of the query's weight is there", for any query.
-    """
-    weights = idf(counts)
-    total = float(weights.sum())
-    if not total:
-        return np.zeros(counts.shape[1], np.float32)
-    norm = K1 * (1.0 - B + B * lengths / np.float32(mean_length))
-    saturated = counts * np.float32(K1 + 1.0) / (counts + norm)
-    return np.minimum((weights / total) @ saturated, np.float32(1.0))
-
-
 def reciprocal_rank(values: Floats, *, k: float) -> Floats:
     """(n,) in [0, 1]: (k + 1) / (k + rank), ranks from 1 by falling value, equal ones
     alike; 0 for a value that is not positive (Cormack et al. 2009, scaled to 1)."""

@@ -330,6 +330,37 @@ async def test_a_reranker_that_is_late_leaves_the_first_order_and_is_named(
     assert block.degraded == ("reranker_timeout",)
 
 
+async def test_a_reranker_that_failed_is_left_alone_for_a_while(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmem.reranking._SHORTEST", 60.0)
+    works: list[str] = []
+
+    def sometimes(query: str, texts: Sequence[str]) -> Any:
+        if works:
+            return backwards(query, texts)
+        raise OSError("down")
+
+    told = Told(sometimes)
+    async with filled(config, told) as mem:
+        look = mem._rooms.retriever._again
+        assert look is not None
+
+        async def asked() -> tuple[int, tuple[str, ...]]:
+            found = await mem.search(QUERY, user_id="u")
+            return len(told.calls), found.degraded
+
+        assert await asked() == (1, ("reranker_failed",))
+        assert await asked() == (1, ("reranker_failed",))
+        look._rest.until = 0.0
+        assert await asked() == (2, ("reranker_failed",))
+        assert await asked() == (2, ("reranker_failed",))
+        works.append("again")
+        look._rest.until = 0.0
+        assert await asked() == (3, ())
+        assert await asked() == (4, ())
+
+
 async def test_a_callers_timeout_is_kept_and_the_first_order_given(
     config: Config,
 ) -> None:
@@ -412,10 +443,10 @@ async def test_a_search_goes_to_the_endpoint_and_outlives_it(config: Config) -> 
             assert body["query"] == QUERY
             assert len(body["documents"]) == len(SAID) + 1
 
-            endpoint.answer = lambda _: endpoint.reply([(0, 1)])
-            broken = await mem.search(QUERY, user_id="u")
             endpoint.answer = endpoint.hang
             quick = await mem.search(QUERY, user_id="u", timeout=3.0)
+            endpoint.answer = lambda _: endpoint.reply([(0, 1)])
+            broken = await mem.search(QUERY, user_id="u")
         assert ids(broken) == ids(quick) == ids(wanted)
         assert broken.degraded == ("reranker_failed",)
         assert quick.degraded == ("reranker_timeout",)

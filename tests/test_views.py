@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from hmem.protocols import Delta, Space, VectorRows
 from hmem.rank import Ask, rank
-from hmem.scoring import Weights, best_first, bm25
+from hmem.scoring import Weights, best_first
 from hmem.testing.deltas import HOUR, Deltas, fact, turn, vector_rows
 from hmem.text import query_tokens
 from hmem.vectors import index, unit
@@ -394,14 +394,6 @@ def test_postings_survive_the_merge_of_a_long_tail() -> None:
 
 
 # ------------------------------------------------------------------------ arithmetic
-
-
-def test_bm25_is_one_where_each_term_stands_once_in_a_passage_of_mean_length() -> None:
-    counts = np.array([[1, 0, 0], [1, 0, 1]], np.float32)
-    got = bm25(counts, np.array([4, 4, 4], np.float32), 4.0)
-    assert got[0] == pytest.approx(1.0)
-    assert got[1] == 0
-    assert 0 < got[2] < 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 700, 5_000])

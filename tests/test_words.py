@@ -38,6 +38,14 @@ def talk(seed: int, turns: int, *, adds: int) -> View:
     return view
 
 
+def said(*texts: str) -> View:
+    view = View("ana", None, lambda dim: index("float32", dim))
+    view.apply(
+        Deltas().next(whole=True, turns=[turn(n, t) for n, t in enumerate(texts, 1)])
+    )
+    return view
+
+
 def bm25(counts: list[dict[int, float]], terms: list[int]) -> list[float]:
     """Of each passage, as a share of what one of mean length has that holds each term."""
     n = len(counts)
@@ -111,6 +119,15 @@ def test_postings_are_the_same_however_the_passages_came() -> None:
         held = np.bincount(docs[tokens == term], minlength=901)
         np.testing.assert_array_equal(at_once.counts(terms)[n], held)
         assert at_once.uses(terms)[n] == held.sum()
+
+
+def test_a_passage_of_mean_length_with_each_word_once_has_all_of_their_weight() -> None:
+    view = said("bora doka", "gina huma", "bora pena")
+    found = view.turns.lexicon.postings(query_tokens("bora doka"))
+    whole, none, half = own_words(view.turns.lexicon, found).tolist()
+    assert whole == pytest.approx(1.0)
+    assert none == 0.0
+    assert 0.0 < half < 1.0
 
 
 def test_a_word_that_nobody_used_finds_nothing() -> None:
