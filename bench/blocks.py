@@ -247,9 +247,12 @@ def shows(line: str, row: Episode | MemoryRecord, tally: Tally) -> bool:
     if isinstance(row, MemoryRecord):
         tally.seen["before"] += " (before: " in line or "; before: " in line
         tally.seen["event"] += row.event_start is not None
-        if squash(line).startswith(whole):  # its notes come after it
-            return True
-        return squash(_CUT.split(line.removeprefix("\u2026 "))[0])[:_EDGE] in whole
+        # Its notes come after it, and what it says may hold brackets, too.
+        ends = [m.start() for m in re.finditer(r" \(", line)] + [len(line)]
+        told = (
+            squash(_CUT.split(line[:end].removeprefix("\u2026 "))[0]) for end in ends
+        )
+        return any(said[:_EDGE] in whole and said[-_EDGE:] in whole for said in told)
     speaker = squash(row.name or row.role)
     tally.seen["pending"] += row.pending
     if row.pending != (" (pending): " in line and row.pending):
