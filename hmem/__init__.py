@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UnknownBackendError,
         WrongLoopError,
     )
+    from hmem.inputs.events import UNCHANGED
     from hmem.memory import AsyncMemory
     from hmem.receipts import Receipt
     from hmem.records import (
@@ -96,6 +97,7 @@ _RECORDS = (
 _HOMES = {
     **dict.fromkeys(_ERRORS, "hmem.errors"),
     **dict.fromkeys(_RECORDS, "hmem.records"),
+    "UNCHANGED": "hmem.inputs.events",
     "AsyncMemory": "hmem.memory",
     "Config": "hmem.config",
     "Memory": "hmem.sync",
@@ -110,7 +112,7 @@ _HOMES = {
     "run_worker": "hmem.daemon",
 }
 
-__all__ = [
+__all__ = [  # noqa: RUF022  (in the order of `sorted`)
     "AddResult",
     "AsyncMemory",
     "BadTimeError",
@@ -167,6 +169,7 @@ __all__ = [
     "Timeline",
     "TimelineEntry",
     "TruncatedError",
+    "UNCHANGED",
     "UnknownBackendError",
     "Usage",
     "WrongLoopError",

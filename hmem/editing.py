@@ -1,6 +1,7 @@
 """Changing single facts by id: close, replace, tell the history. Each names its user;
 another user's id is an unknown id."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
@@ -18,6 +19,7 @@ from hmem.errors import (
     TextTooLongError,
 )
 from hmem.ingest import Intake, fact_texts
+from hmem.inputs.events import UNCHANGED, Event, revised_event
 from hmem.inputs.items import Item, read_fact_text
 from hmem.inputs.metadata import read_metadata
 from hmem.inputs.scope import Scope
@@ -101,8 +103,11 @@ class Editor:
         text: object,
         metadata: object,
         observed_at: object = None,
+        event_start: object = UNCHANGED,
+        event_end: object = UNCHANGED,
     ) -> MemoryRecord:
-        """Supersede an open fact by a new one that keeps its other fields.
+        """Supersede an open fact by a new one that keeps its other fields. One that says
+        nothing new is left as it is.
 
         Raises InputError when the id is not an open fact of the user. The new fact's
         vector is part of the same write: raises EmbedderError when it cannot be had.
@@ -114,9 +119,12 @@ class Editor:
         row = await self.row(user_id, row_id)
         now = to_micros(self._clock())
         if not isinstance(row, MemoryRow) or not _is_open(row, now):
-            raise InputError("no open memory of this user has that id")
+            raise _not_among(row, "open")
         since = self._observed(observed_at, row, now)
-        memory = self._revised(row, words, extra, valid_from=since)
+        event = revised_event(row, event_start, event_end, self._config)
+        memory = self._revised(row, words, extra, event, valid_from=since)
+        if _says_the_same(memory, row):
+            return memory_record(user_id, row)
         ops: list[Op] = []
         if memory.hash == row.hash:
             # The same words with other metadata: closed first, it is no duplicate.
@@ -148,7 +156,7 @@ class Editor:
         why = read_reason(reason)
         row = await self.row(user_id, row_id)
         if not isinstance(row, MemoryRow) or row.valid_to is None:
-            raise InputError("no closed memory of this user has that id")
+            raise _not_among(row, "closed")
         op = ReinstateMemory(id=row.id, reason=why or "reinstated")
         plan = WritePlan(at=to_micros(self._clock()), ops=(op,))
         (outcome,) = (await self._store.apply(user_id, plan)).outcomes
@@ -179,24 +187,23 @@ class Editor:
         row: MemoryRow,
         text: str,
         metadata: Mapping[str, Any] | None,
+        event: Event,
         *,
         valid_from: int,
     ) -> NewMemory:
         item = Item(
             text=text,
             source_ids=row.source_ids,
+            event_start=event.start,
+            event_end=event.end,
+            event_precision=event.precision,
             category=row.category,
             importance=row.importance,
             metadata=row.metadata if metadata is None else metadata,
         )
         scope = Scope(user_id="", agent_id=row.agent_id, session_id=row.session_id)
-        return replace(
-            self._intake.fact(item, from_micros(valid_from), scope),
-            event_start=row.event_start,
-            event_end=row.event_end,
-            event_precision=row.event_precision,
-            expires_at=row.expires_at,
-        )
+        fact = self._intake.fact(item, from_micros(valid_from), scope)
+        return replace(fact, expires_at=row.expires_at)
 
     async def _vectors(self, memory: NewMemory) -> VectorRows | None:
         embedder = self._parts.embedder
@@ -222,6 +229,29 @@ class Editor:
             keys=np.array([(0, n) for n in range(len(texts))], np.uint32),
             codes=encoder.encode(vectors),
         )
+
+
+def _not_among(row: MemoryRow | TurnRow | None, state: str) -> InputError:
+    if isinstance(row, TurnRow):
+        return InputError(
+            "that id is a turn's, and what was said stays said; erase() destroys it"
+        )
+    return InputError(f"no {state} memory of this user has that id")
+
+
+def _says_the_same(new: NewMemory, row: MemoryRow) -> bool:
+    """Whether an update would change nothing that a caller can give."""
+    return (
+        new.text == row.text
+        and _as_json(new.metadata) == _as_json(row.metadata)
+        and (new.event_start, new.event_end, new.event_precision)
+        == (row.event_start, row.event_end, row.event_precision)
+    )
+
+
+def _as_json(metadata: Mapping[str, Any]) -> str:
+    # As JSON: in Python 1, 1.0 and True are equal.
+    return json.dumps(dict(metadata), sort_keys=True)
 
 
 def _is_open(row: MemoryRow, now: int) -> bool:

@@ -4,6 +4,7 @@ from hmem.admin import Admin
 from hmem.asking import read_flag
 from hmem.config import Config
 from hmem.inputs.deadline import deadline
+from hmem.inputs.events import UNCHANGED, Unchanged
 from hmem.inputs.scope import read_id, scope_of
 from hmem.inputs.settings import read_settings
 from hmem.protocols import LLM, Clock, Embedder, Priority, Reranker, Store
@@ -143,12 +144,20 @@ class AsyncMemory(Reading):
         user_id: object,
         text: str,
         metadata: object = None,
+        event_start: Time | Unchanged | None = UNCHANGED,
+        event_end: Time | Unchanged | None = UNCHANGED,
         observed_at: Time | None = None,
         timeout: float | None = None,
     ) -> MemoryRecord:
         """Replace an open memory's text: a new memory supersedes it and keeps its other
         fields (`metadata`, where given, replaces the old). The old one stays as history,
-        believed until `observed_at` (default: now; BadTimeError before the old one).
+        believed until `observed_at` (default: now; BadTimeError before the old one). Where
+        text, metadata and event stay the same nothing is stored, and the memory comes back
+        as it is.
+
+        When it happened stays, too, unless it is given (in the forms of finished facts):
+        `event_start` says all of it anew, None clears it; `event_end` alone moves its end,
+        None takes that away. Not given is `hmem.UNCHANGED`.
 
         Raises InputError when the id is not an open memory of the user (a turn never is),
         and EmbedderError, with nothing changed, when its vector cannot be had.
@@ -158,7 +167,13 @@ class AsyncMemory(Reading):
         with self._life.call(), deadline(timeout, late):
             editor = self._rooms.editor
             return await editor.update(
-                user, id, text=text, metadata=metadata, observed_at=observed_at
+                user,
+                id,
+                text=text,
+                metadata=metadata,
+                event_start=event_start,
+                event_end=event_end,
+                observed_at=observed_at,
             )
 
     async def delete(

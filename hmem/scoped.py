@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hmem.inputs.events import UNCHANGED, Unchanged
 from hmem.inputs.scope import Scope
 from hmem.protocols import Priority
 from hmem.receipts import Receipt
@@ -239,6 +240,8 @@ class Scoped:
         *,
         text: str,
         metadata: object = None,
+        event_start: Time | Unchanged | None = UNCHANGED,
+        event_end: Time | Unchanged | None = UNCHANGED,
         observed_at: Time | None = None,
         timeout: float | None = None,
     ) -> MemoryRecord:
@@ -248,6 +251,8 @@ class Scoped:
             user_id=self.scope.user_id,
             text=text,
             metadata=metadata,
+            event_start=event_start,
+            event_end=event_end,
             observed_at=observed_at,
             timeout=timeout,
         )

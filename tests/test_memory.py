@@ -347,7 +347,7 @@ async def test_an_update_to_a_fact_that_is_there_closes_the_old_one(
 async def test_updates_that_cannot_be_are_refused(mem: AsyncMemory) -> None:
     one = await fact(mem, "Ana keeps bees")
     result = await (await mem.add("hi there", user_id="u", wait=True))
-    with pytest.raises(InputError, match="no open memory"):
+    with pytest.raises(InputError, match="a turn's"):
         await mem.update(result.turns[0], user_id="u", text="x")
     with pytest.raises(InputError, match="text"):
         await mem.update(one, user_id="u", text="  ")

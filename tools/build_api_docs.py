@@ -227,7 +227,7 @@ def _functions() -> Iterator[str]:
         if inspect.isfunction(value):
             said = signature(value, name, bound=False)
             yield f"### {name}\n\n{_code(said)}\n{prose(value.__doc__)}\n"
-    yield "`__version__` is the version as a text.\n"
+    yield "`__version__` is the version as a text. `UNCHANGED` is what an argument of\n`update` is where it is not given.\n"
 
 
 def _arguments() -> Iterator[str]:

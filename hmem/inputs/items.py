@@ -17,13 +17,13 @@ from datetime import datetime
 from typing import Any, get_args
 
 from hmem.config import Config
-from hmem.errors import BadTimeError, InputError, InputTypeError, TextTooLongError
+from hmem.errors import InputError, InputTypeError, TextTooLongError
+from hmem.inputs.events import read_event
 from hmem.inputs.keys import meant, unknown_key
 from hmem.inputs.metadata import read_metadata
 from hmem.inputs.scope import read_id
 from hmem.records import EMPTY, Category, Skipped
 from hmem.text import clean
-from hmem.times import Span, span
 
 CATEGORIES = get_args(Category)
 MAX_SOURCES = 256
@@ -103,13 +103,13 @@ def _item(one: object, where: str, config: Config) -> Item:
             near = meant(key, _KEYS, _OTHERS)
             hint = "; messages need infer=True" if "content" in given else ""
             raise unknown_key(where, key, _KEYS, near, hint)
-    start, end, precision = _event(given, where, config)
+    event = read_event(given, where, config)
     return Item(
         text=read_fact_text(given.get("text"), where, config),
         source_ids=_sources(given.get("source_ids"), where),
-        event_start=start,
-        event_end=end,
-        event_precision=precision,
+        event_start=event.start,
+        event_end=event.end,
+        event_precision=event.precision,
         category=read_category(given.get("category", "semantic"), f"{where}.category"),
         importance=_importance(given.get("importance", 5), where),
         metadata=read_metadata(given.get("metadata"), f"{where}.metadata"),
@@ -144,24 +144,3 @@ def _sources(value: object, where: str) -> tuple[str, ...]:
     return tuple(
         read_id(one, f"{where}.source_ids[{n}]") for n, one in enumerate(value)
     )
-
-
-def _event(
-    given: Mapping[str, Any], where: str, config: Config
-) -> tuple[datetime | None, datetime | None, str | None]:
-    """When it happened: half-open, with how exactly that is known."""
-    first, last = given.get("event_start"), given.get("event_end")
-    if first is None:
-        if last is not None:
-            raise BadTimeError(f"{where} has an event_end without an event_start")
-        return None, None, None
-    begun = span(first, config.zone, name=f"{where}.event_start")
-    start = begun.start if isinstance(begun, Span) else begun
-    precision = begun.precision if isinstance(begun, Span) else "instant"
-    if last is None:
-        return start, begun.end if isinstance(begun, Span) else None, precision
-    ended = span(last, config.zone, name=f"{where}.event_end")
-    end = ended.end if isinstance(ended, Span) else ended
-    if end < start or (isinstance(ended, Span) and end <= start):
-        raise BadTimeError(f"{where}.event_end must not come before its event_start")
-    return start, end, precision

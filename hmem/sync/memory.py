@@ -7,6 +7,7 @@ from typing import Self
 
 from hmem.config import Config
 from hmem.inputs.deadline import read_timeout
+from hmem.inputs.events import UNCHANGED, Unchanged
 from hmem.memory import AsyncMemory
 from hmem.protocols import LLM, Clock, Embedder, Priority, Reranker, Store
 from hmem.records import (
@@ -157,6 +158,8 @@ class Memory(SyncReading):
         user_id: object,
         text: str,
         metadata: object = None,
+        event_start: Time | Unchanged | None = UNCHANGED,
+        event_end: Time | Unchanged | None = UNCHANGED,
         observed_at: Time | None = None,
         timeout: float | None = None,
     ) -> MemoryRecord:
@@ -167,6 +170,8 @@ class Memory(SyncReading):
                 user_id=user_id,
                 text=text,
                 metadata=metadata,
+                event_start=event_start,
+                event_end=event_end,
                 observed_at=observed_at,
                 timeout=timeout,
             )

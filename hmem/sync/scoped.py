@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hmem.inputs.events import UNCHANGED, Unchanged
 from hmem.inputs.scope import Scope
 from hmem.protocols import Priority
 from hmem.records import (
@@ -236,6 +237,8 @@ class SyncScoped:
         *,
         text: str,
         metadata: object = None,
+        event_start: Time | Unchanged | None = UNCHANGED,
+        event_end: Time | Unchanged | None = UNCHANGED,
         observed_at: Time | None = None,
         timeout: float | None = None,
     ) -> MemoryRecord:
@@ -245,6 +248,8 @@ class SyncScoped:
             user_id=self.scope.user_id,
             text=text,
             metadata=metadata,
+            event_start=event_start,
+            event_end=event_end,
             observed_at=observed_at,
             timeout=timeout,
         )
