@@ -4,8 +4,8 @@
 
 Questions that have an answer against three kinds that have none: those the data sets made
 up for it (LoCoMo's adversarial ones, BEAM's abstention), questions about other people's
-conversations, and questions asked of somebody who had only another session. Sessions
-alone stand for users of whom little is stored yet. AUROC is the chance that a question
+conversations, and questions asked of somebody who had only another session, or a few
+turns of one. These stand for users of whom little is stored yet. AUROC is the chance that a question
 with an answer gets the higher figure; it is of hmem as it is, and of coefficients that
 were fitted on all conversations but the one asked. `fitted` are those fitted on all.
 """
@@ -33,10 +33,11 @@ from bench.talks import Conversation, Question
 from hmem.errors import HmemError
 from hmem.protocols import Embedder
 from hmem.rank.answer import Signs
-from hmem.scoring import Answering, answerability
+from hmem.scoring import HALF, Answering, answerability
 
 UNANSWERABLE = ("adversarial", "abstention")
 _FOREIGN = 80
+_FEW = 8
 _RIDGE = 1.0
 _ROUNDS = 100
 _SIGNS = Signs._fields
@@ -84,6 +85,38 @@ def sessions(one: Conversation) -> dict[int, Conversation]:
         )
         for number, turns in one.sessions().items()
     }
+
+
+def few(conversations: Sequence[Conversation]) -> Iterator[Case]:
+    """Questions whose evidence is one turn, asked of who had it and a few turns around it
+    alone, and of who had a few others."""
+    chance = random.Random(11)
+    for one in conversations:
+        parts = list(_pieces(one, _FEW))
+        for question in one.questions:
+            if question.category in UNANSWERABLE or len(question.gold) != 1:
+                continue
+            (gold,) = question.gold
+            here = [p for p in parts if any(t.id == gold for t in p.turns)]
+            others = [p for p in parts if p not in here]
+            yield here[0], question, "own"
+            if others:
+                yield chance.choice(others), question, "another session"
+
+
+def _pieces(one: Conversation, size: int) -> Iterator[Conversation]:
+    """Every few turns as a conversation of their own, with the facts made of them."""
+    for number, turns in one.sessions().items():
+        for start in range(0, len(turns), size):
+            some = tuple(turns[start : start + size])
+            ids = {turn.id for turn in some}
+            yield replace(
+                one,
+                id=f"{one.id}/{number}/{start}",
+                turns=some,
+                facts=tuple(f for f in one.facts if ids & set(f.source_ids)),
+                questions=(),
+            )
 
 
 def short(conversations: Sequence[Conversation]) -> Iterator[Case]:
@@ -247,6 +280,8 @@ def _row(
         "as_it_is": round(_auroc(values, own, none), 3),
         "leave_one_conversation_out": round(_auroc(unseen, own, none), 3),
         "mean": [round(fmean(values[i] for i in some), 3) for some in (own, none)],
+        "answers_below_half": round(fmean(values[i] < HALF for i in own), 3),
+        "others_above_half": round(fmean(values[i] >= HALF for i in none), 3),
     }
 
 
@@ -270,7 +305,7 @@ async def run(
         for facts in ("none", "observations") if talks else ():
             given = replace(options, facts=facts)
             name = "locomo" if facts == "none" else "locomo with facts"
-            for asking, more in ((whole, ""), (short, ", short")):
+            for asking, more in ((whole, ""), (short, ", short"), (few, ", few")):
                 asked = list(asking(talks))
                 cases += await ask_all(given, asked, name + more, embedder=one)
         if beam is not None:

@@ -9,7 +9,7 @@ import pytest
 from hmem import AsyncMemory, Config
 from hmem.protocols import Space
 from hmem.rank import Ask, Judged, rank_and_judge
-from hmem.scoring import HALF, Weights, answerability
+from hmem.scoring import ANSWERING, HALF, Weights, answerability
 from hmem.testing.deltas import HOUR, Deltas, fact, turn, vector_rows
 from hmem.text import query_tokens
 from hmem.vectors import index
@@ -101,6 +101,13 @@ def test_words_used_only_where_the_question_may_not_look_are_not_known() -> None
     assert (judged(view, "vaccination harbour", agent_id="a").signs.known or 0) < 1.0
 
 
+def test_the_users_own_id_need_not_have_been_said() -> None:
+    view = view_of(turns=[turn(1, "I keep bees in Ghent")])  # of the user "ana"
+    assert judged(view, "does Ana keep bees").signs.known == 1.0
+    assert (judged(view, "does Zoe keep bees").signs.known or 0) < 1.0
+    assert judged(view, "Ana?").signs.known is None
+
+
 def test_words_in_facts_count_as_used() -> None:
     view = view_of(memories=[fact(1, "Maya keeps bees in Ghent")])
     assert judged(view, "bees in Ghent").signs.known == 1.0
@@ -154,7 +161,7 @@ def test_it_rises_with_every_sign_and_stays_between_0_and_1() -> None:
 
 def test_a_sign_that_cannot_tell_changes_nothing() -> None:
     assert answerability((0.5, None, None, None)) == pytest.approx(
-        answerability((0.5, 0.74, 0.11, 0.64))
+        answerability((0.5, *ANSWERING.middles[1:]))
     )
 
 

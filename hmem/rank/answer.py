@@ -113,13 +113,16 @@ def _fact(facts: Heard) -> float | None:
 
 
 def _known(view: View, ask: Ask, facts: Heard, turns: Heard) -> float | None:
-    """The share of the question's words that were used at all, the rare ones more."""
-    if not len(ask.terms):
+    """The share of the question's words that were used at all, the rare ones more. The
+    user's own id is no such word: who is called Maya seldom says "Maya"."""
+    own = lexical(view.user_id)
+    terms = ask.terms[~np.isin(ask.terms, own)] if len(own) else ask.terms
+    if not len(terms):
         return None
-    used = np.zeros(len(ask.terms), np.int64)
+    used = np.zeros(len(terms), np.int64)
     docs = 0
     for table, of in ((view.facts, facts), (view.turns, turns)):
-        used += table.lexicon.uses(ask.terms, of.seen)
+        used += table.lexicon.uses(terms, of.seen)
         docs += table.docs
     rare = np.log1p(docs / (1.0 + used))
     return float((rare * (used > 0)).sum() / rare.sum())
