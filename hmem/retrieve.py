@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import numpy as np
 
+from hmem.asking import read_max_tokens
 from hmem.config import Config
 from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
@@ -143,7 +144,7 @@ class Retriever:
         head = await self._profile(user_id, ask)
 
         def render(max_tokens: int | None) -> Block:
-            cap = self._config.context_tokens if max_tokens is None else max_tokens
+            cap = read_max_tokens(max_tokens, self._config)
             zone = self._config.zone
             lines = lines_of(hits, passages, zone)
             ordered, style = styled(
@@ -162,14 +163,9 @@ class Retriever:
         )
 
     async def _profile(self, user_id: str, ask: Ask) -> str:
-        """The user's profile, "" where none is kept. It is of today: a question about what
-        was known at another time does not get it, nor one that filters: it is of all."""
-        if (
-            not self._config.profile
-            or ask.as_of is not None
-            or ask.known_at is not None
-            or ask.keep is not None
-        ):
+        """The user's profile, "" where none is kept. It is of all that is believed today: a
+        question that may see less does not get it."""
+        if not self._config.profile or not ask.sees_all:
             return ""
         profile = await self._store.profile(user_id)
         return "" if profile is None else profile.text

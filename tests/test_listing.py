@@ -461,14 +461,30 @@ async def test_a_replaced_fact_that_a_filter_hides_stays_hidden(
 async def test_a_profile_is_of_all_and_heads_no_filtered_block(tmp_path: Path) -> None:
     config = Config(path=tmp_path, shards=1, embed="none", profile=True)
     async with AsyncMemory(config) as mem:
-        await mem.add("I keep bees", user_id="u", metadata={"open": True})
+        await mem.add(
+            "I keep bees",
+            user_id="u",
+            agent_id="a",
+            session_id="s",
+            metadata={"open": True},
+        )
         profile = PutProfile(text="Maya sings.", turn_seq=1)
         plan = WritePlan(at=1, ops=(profile,))
         await mem._rooms.parts.store.apply("u", plan)
         assert "Maya sings." in (await mem.context("bees", user_id="u")).text
-        kept = await mem.context("bees", user_id="u", filters={"open": True})
-        assert "bees" in kept.text
-        assert "sings" not in kept.text
+        narrowed: list[dict[str, Any]] = [
+            {"filters": {"open": True}},
+            {"agent_id": "a"},
+            {"session_id": "s"},
+            {"kinds": "turn"},
+            {"during": ("2000", "2100")},
+            {"as_of": "2100-01-01"},
+            {"known_at": "2100-01-01"},
+        ]
+        for options in narrowed:
+            kept = await mem.context("bees", user_id="u", **options)
+            assert "bees" in kept.text
+            assert "sings" not in kept.text
 
 
 async def test_a_cursor_is_good_for_its_own_question_alone(own: AsyncMemory) -> None:

@@ -39,6 +39,13 @@ class Ask:
     min_score: float | None = None
     explain: bool = False
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether it may see all that is believed of the user today."""
+        narrowed = (self.agent_id, self.session_id, self.category, self.keep)
+        times = (self.as_of, self.known_at, self.during)
+        return len(self.kinds) == 2 and all(one is None for one in narrowed + times)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
