@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hmem.asking import read_count
 from hmem.editing import read_row_id
+from hmem.inputs.counts import read_count
 from hmem.inputs.scope import read_id
 from hmem.paging import MAX_LIMIT, read_jobs, read_statuses
 from hmem.parts import Parts

@@ -1,7 +1,6 @@
 """Arguments of reads -> a validated Ask. Pure. Raises before anything is looked at."""
 
 import math
-import operator
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from hmem.config import Config
 from hmem.errors import BadVectorError, InputError, InputTypeError
+from hmem.inputs.counts import read_count as read_count
 from hmem.inputs.items import read_category
 from hmem.inputs.scope import scope_of
 from hmem.protocols import Clock, Micros
@@ -30,7 +30,6 @@ MAX_QUERY_CHARS = 8_000
 """Of a longer query both ends are kept: what is asked stands before or after a paste."""
 MAX_ENTITY_CHARS = 256
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_MOST_TOKENS = 1_000_000
 _TIME_CHARS = 600  # read for times, half at either end: more would take milliseconds
 _ENGLISH = ("en",)
 _LOADED: set[str] = set()
@@ -209,32 +208,15 @@ def _ends(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[: half - 3]} \u2026 {text[-half:]}"
 
 
-def read_count(value: object, name: str, *, least: int, most: int) -> int:
-    """An int >= `least`, cut to `most`."""
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise InputTypeError(f"{name} must be an int, not {type(value).__name__}")
-    try:
-        number = operator.index(value)
-    except TypeError as e:  # an array has __index__, and refuses
-        raise InputTypeError(f"{name} must be an int") from e
-    if number < least:
-        raise InputError(f"{name} must be at least {least}")
-    return min(number, most)
-
-
-def read_max_tokens(value: object, config: Config) -> int:
-    """A block's cap; None is `Config.context_tokens`."""
-    if value is None:
-        return config.context_tokens
-    return read_count(value, "max_tokens", least=1, most=_MOST_TOKENS)
-
-
 def read_vector(value: object) -> NDArray[np.float32] | None:
     """A query's vector, finite and not zero; its dimension is checked at the search."""
     if value is None:
         return None
     try:
-        vector = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind in "cSU":
+            raise TypeError("neither texts nor complex numbers")
+        vector = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as e:
         raise BadVectorError("vector= must be a sequence of numbers") from e
     if vector.ndim != 1 or not vector.size:

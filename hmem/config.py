@@ -111,6 +111,7 @@ class Config:
                 raise ConfigError(f"{_named(name)} must be a number")
             if not low <= value <= high:
                 raise ConfigError(f"{_named(name)} must lie in {low}..{high}")
+        _check_types(self)
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{_named(name)} must be one of {', '.join(allowed)}")
@@ -188,6 +189,20 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("view_cache_bytes", 0, 2**40),
     ("query_cache", 0, 10_000_000),
 )
+_Kinds = type | tuple[type, ...]
+_KINDS: dict[type, tuple[_Kinds, str]] = {
+    bool: (bool, "True or False"),
+    int: (int, "a whole number"),
+    float: ((int, float), "a number"),
+    str: (str, "a text"),
+    tuple: (tuple, "a tuple"),
+    type(None): (str, "a text"),
+}
+_TYPES: dict[str, tuple[_Kinds, str]] = {
+    "path": ((str, os.PathLike), "a path"),
+    "embed_dim": (int, "a whole number"),
+    "on_event": (object, "a function"),
+}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "durability": get_args(Durability),
     "worker": get_args(WorkerMode),
@@ -198,22 +213,35 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-def _check_reranker(name: object) -> None:
-    if not isinstance(name, str) or not name.strip():
+def _check_types(config: Config) -> None:
+    """Each setting is of its default's type; those that are None by default may be so."""
+    for f in fields(config):
+        value = getattr(config, f.name)
+        if value is None and value is f.default:
+            continue
+        kind, what = _TYPES.get(f.name) or _KINDS[type(f.default)]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise ConfigError(f"{_named(f.name)} must be {what}")
+    if config.embed_dim is not None and config.embed_dim < 1:
+        raise ConfigError(f"{_named('embed_dim')} must be at least 1")
+    if config.on_event is not None and not callable(config.on_event):
+        raise ConfigError("Config.on_event must be a function")
+
+
+def _check_reranker(name: str) -> None:
+    if not name.strip():
         raise ConfigError(f"{_named('rerank')} must name a reranker, or be 'none'")
 
 
-def _check_instructions(text: object) -> None:
-    if not isinstance(text, str):
-        raise ConfigError(f"{_named('instructions')} must be a text")
+def _check_instructions(text: str) -> None:
     if len(text) > MAX_INSTRUCTIONS:
         limit = f"{MAX_INSTRUCTIONS} characters: they go into every call"
         raise ConfigError(f"{_named('instructions')} must not exceed {limit}")
 
 
-def _check_categories(names: object) -> None:
+def _check_categories(names: tuple[str, ...]) -> None:
     where = _named("categories")
-    if not isinstance(names, tuple) or not all(isinstance(n, str) for n in names):
+    if not all(isinstance(n, str) for n in names):
         raise ConfigError(f"{where} must be a tuple of names")
     if len(names) > MAX_CATEGORIES:
         raise ConfigError(f"{where} must not hold more than {MAX_CATEGORIES} names")
@@ -224,11 +252,11 @@ def _check_categories(names: object) -> None:
         raise ConfigError(f"{where} holds a name twice")
 
 
-def _check_languages(codes: object) -> None:
+def _check_languages(codes: tuple[str, ...]) -> None:
     where = _named("languages")
-    if not isinstance(codes, tuple) or not codes:
+    if not codes:
         raise ConfigError(f"{where} must be a tuple of codes such as 'en'")
-    if not all(isinstance(code, str) and _LANGUAGE(code) for code in codes):
+    if not all(_LANGUAGE(str(code)) for code in codes):
         raise ConfigError(f"{where} must be codes of two or three letters")
     if len(set(codes)) < len(codes):
         raise ConfigError(f"{where} holds a code twice")

@@ -9,11 +9,10 @@ import anyio.to_thread
 from hmem.asking import (
     load_times,
     read_ask,
-    read_count,
-    read_max_tokens,
     speaks_of_time,
     times_loaded,
 )
+from hmem.inputs.counts import read_count, read_max_tokens
 from hmem.inputs.deadline import deadline, read_timeout
 from hmem.inputs.scope import read_id
 from hmem.protocols import MemoryRow

@@ -164,7 +164,8 @@ class SearchResult:
     render: Callable[[int | None], Block] = field(repr=False, compare=False)
 
     def block(self, *, max_tokens: int | None = None) -> Block:
-        """The hits as a dated prompt block of at most `max_tokens` tokens."""
+        """The hits as a dated prompt block of at most `max_tokens` tokens (default
+        `Config.context_tokens`). Raises InputError for what is no such number."""
         return self.render(max_tokens)
 
     def __iter__(self) -> Iterator[Hit]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import numpy as np
 
-from hmem.asking import read_max_tokens
 from hmem.config import Config
 from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
+from hmem.inputs.counts import read_max_tokens
 from hmem.protocols import Embedder, KnowsWords, Reranker, Space, Store
 from hmem.rank import Ask, Found, rank_and_judge
 from hmem.rank.replaced import replaced

@@ -1,5 +1,7 @@
 """Reciprocal rank fusion, beside the weighted sum."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -75,3 +77,47 @@ async def test_fusion_is_chosen_in_the_config(tmp_path: object) -> None:
         assert found.hits[0].text == "bees and honey"
         explained[fusion] = found.hits[1].explain["words"]
     assert explained["rrf"] != pytest.approx(explained["sum"])
+
+
+@pytest.mark.parametrize(
+    "asked", [{"agent_id": "a"}, {"as_of": 9 * HOUR}, {"known_at": 9 * HOUR}]
+)
+def test_what_is_hidden_pushes_nobody_down(asked: dict[str, Any]) -> None:
+    """Scores are the same whether a hidden row says much or nothing of the question, but
+    for what a word is worth, which is by all rows."""
+    query, terms = "bees honey", query_tokens("bees honey")
+    ask = Ask(query=query, terms=terms, k=9, asked_at=99 * HOUR, **asked)
+    at_one_time = []
+    for here, there in (
+        ("bees honey bees honey", "rain"),
+        ("rain", "bees honey bees honey"),
+    ):
+        made = View("ana", None, lambda dim: index("float32", dim))
+        rows = [
+            turn(n, text, agent_id="a", session_id=f"s{n}")
+            for n, text in enumerate(
+                ["bees and honey in a jar", "bees in a jar", "honey"], 1
+            )
+        ]
+        hidden = [
+            turn(
+                n,
+                text,
+                agent_id="b",
+                session_id=f"s{n}",
+                observed_at=50 * HOUR,
+                recorded_at=50 * HOUR,
+            )
+            for n, text in enumerate([here, there, "snow"], 4)
+        ]
+        made.apply(Deltas().next(whole=True, turns=[*rows, *hidden]))
+        alone = View("ana", None, lambda dim: index("float32", dim))
+        alone.apply(Deltas().next(whole=True, turns=rows))
+        at_one_time.append([(f.at, f.score) for f in rank(made, ask, None, RANKS)])
+        assert [f.at for f in rank(alone, ask, None, RANKS)] == [
+            at for at, _ in at_one_time[-1]
+        ]
+        assert max(f.score for f in rank(made, ask, None, RANKS)) == pytest.approx(
+            max(f.score for f in rank(alone, ask, None, RANKS))
+        )
+    assert at_one_time[0] == at_one_time[1]

@@ -245,6 +245,8 @@ async def test_a_fact_asked_for_in_its_own_words_scores_near_one(
         ("vector", [1.0, 2.0]),
         ("vector", [0.0] * 64),
         ("vector", [float("inf")] * 64),
+        ("vector", ["1"] * 64),
+        ("vector", np.ones(64, np.complex64)),
     ],
 )
 async def test_an_option_out_of_its_bounds_is_named(
@@ -254,6 +256,17 @@ async def test_an_option_out_of_its_bounds_is_named(
     wanted = BadVectorError if name == "vector" else InputError
     with pytest.raises(wanted, match=name if name != "filters" else None):
         await mem.search("kiln", user_id="u", **{name: value})
+
+
+@pytest.mark.parametrize("cap", [0, -1, 1.5, True, "500", [500], np.ones(2)])
+async def test_a_blocks_cap_out_of_its_bounds_is_named(
+    mem: AsyncMemory, cap: Any
+) -> None:
+    await mem.add("the kiln", user_id="u", wait=True)
+    found = await mem.search("kiln", user_id="u")
+    with pytest.raises(InputError, match="max_tokens"):
+        found.block(max_tokens=cap)
+    assert found.block(max_tokens=np.int64(50)) == found.block(max_tokens=50)
 
 
 @pytest.mark.parametrize("name", ["topK", "limit", "filter", "user", "threshold"])

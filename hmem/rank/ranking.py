@@ -18,7 +18,7 @@ from hmem.rank.ask import Ask, Found
 from hmem.rank.fusion import by_rank
 from hmem.rank.lifts import Parts, date, doubt, hold_back, lend, total
 from hmem.rank.masks import fact_mask, turn_mask
-from hmem.rank.signals import fact_parts, turn_parts
+from hmem.rank.signals import fact_parts, seen_docs, turn_parts
 from hmem.records import Kind
 from hmem.scoring import HALF, Floats, Weights, answerability, best_first
 from hmem.views.facts import Facts
@@ -75,8 +75,8 @@ class _Ranking:
         said = heard(view.turns, turns, self._seen[1], w.turn_dense, w.turn_words)
         self._heard = own, said
         if w.fusion == "rrf":
-            by_rank("memory", facts, w)
-            by_rank("turn", turns, w)
+            by_rank("memory", facts, w, own.seen)
+            by_rank("turn", turns, w, seen_docs(view.turns, ask))
         lend(view, ask, facts, turns, w)
         date(view, ask, facts, turns, w)
         hold_back(view.turns, ask, turns, w)

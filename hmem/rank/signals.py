@@ -23,7 +23,7 @@ def turn_parts(
     if not turns.docs:
         return {}
     parts: dict[str, Floats] = {}
-    seen = _seen_docs(turns, ask)
+    seen = seen_docs(turns, ask)
     cosines = _cosines(turns, query, w, seen)
     if cosines is not None:
         parts["dense"] = _cosine(w.turn_dense, cosines[0])
@@ -42,7 +42,7 @@ def turn_parts(
     return parts
 
 
-def _seen_docs(turns: Turns, ask: Ask) -> NDArray[np.bool_] | None:
+def seen_docs(turns: Turns, ask: Ask) -> NDArray[np.bool_] | None:
     """(docs,) what may stand in others' windows; None when that is all. What was said
     later, or is not the asker's to see, must not lift its neighbours."""
     seen = seen_turns(turns, ask)

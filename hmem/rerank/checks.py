@@ -16,8 +16,9 @@ async def rerank(
 ) -> NDArray[np.float32]:
     """(n,) scores in [0, 1] of a reranker that anybody may have brought. Raises ModelError
     for whatever it raises, and for what is not one such number per text."""
+    given = list(texts)  # a reranker may sort or shorten its own
     try:
-        scores = np.asarray(await reranker.rerank(query, texts))
+        scores = np.asarray(await reranker.rerank(query, given))
     except ModelError:
         raise
     except Exception as e:
