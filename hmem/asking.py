@@ -85,7 +85,7 @@ def read_listing(
 ) -> Ask:
     """An Ask that chooses rows and ranks none. `given` holds the options by name."""
     scope = scope_of(user_id=user_id, agent_id=agent_id, session_id=session_id)
-    zone = config.zone
+    zone, category = config.zone, given["category"]
     return Ask(
         query="",
         terms=np.empty(0, np.uint32),
@@ -96,7 +96,8 @@ def read_listing(
         during=read_during(given["during"], zone),
         agent_id=scope.agent_id,
         session_id=scope.session_id,
-        kinds=read_kinds(given["kind"], "kind"),
+        category=None if category is None else read_category(category, "category"),
+        kinds=read_kinds(given["kinds"]),
         keep=read_filters(given["filters"], zone),
         closed=closed,
     )
@@ -227,7 +228,7 @@ def read_vector(value: object) -> NDArray[np.float32] | None:
     return (vector / largest).astype(np.float32)
 
 
-def read_kinds(value: object, name: str = "kinds") -> frozenset[Kind]:
+def read_kinds(value: object) -> frozenset[Kind]:
     """Which kinds of rows to find: None is all of them; one name or several."""
     if value is None:
         return frozenset(KINDS)
@@ -235,11 +236,11 @@ def read_kinds(value: object, name: str = "kinds") -> frozenset[Kind]:
         names = [value] if isinstance(value, str) else list(value)  # type: ignore[call-overload]
     except TypeError as e:
         kind = type(value).__name__
-        raise InputTypeError(f"{name} must be names, not {kind}") from e
+        raise InputTypeError(f"kinds must be names, not {kind}") from e
     known = [name for name in names if isinstance(name, str) and name in KINDS]
     wanted = frozenset(kind for kind in KINDS if kind in known)
     if not wanted or len(known) != len(names):
-        raise InputError(f"{name} must be among {', '.join(KINDS)}")
+        raise InputError(f"kinds must be among {', '.join(KINDS)}")
     return wanted
 
 

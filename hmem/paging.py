@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from hashlib import blake2b
 from typing import get_args
 
-from hmem.asking import KINDS
+from hmem.asking import KINDS, read_kinds
 from hmem.errors import InputError, InputTypeError
 from hmem.protocols import JobEntry, JobPlace, MemoryRow, Micros, Store, TurnRow
 from hmem.records import (
@@ -31,18 +31,14 @@ _MOST_DIGITS = 18
 PendingJobs = Callable[[], Awaitable[frozenset[int]]]
 
 
-def read_kind(value: object) -> Kind | None:
-    """One kind, or None for both."""
-    for kind in KINDS:
-        if isinstance(value, str) and value == kind:
-            return kind
-    if value is not None:
-        raise InputError(f"kind must be one of {', '.join(KINDS)}, or None")
-    return None
+def only(kinds: object) -> Kind | None:
+    """The one kind that is asked for; None for both. Raises InputError."""
+    wanted = read_kinds(kinds)
+    return None if len(wanted) > 1 else next(iter(wanted))
 
 
 def write_cursor(user_id: str, asked: Kind | None, kind: Kind, after: int) -> str:
-    """Where the next page begins. Good for this user and this `kind=` alone."""
+    """Where the next page begins. Good for this user and these kinds alone."""
     return sign_cursor(_of(user_id, asked), f"{KINDS.index(kind)}{after}".encode())
 
 

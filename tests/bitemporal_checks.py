@@ -79,11 +79,11 @@ class Checks:
             "during": when.during and tuple(map(from_micros, when.during)),
         }
         wanted = person.visible(when)
-        page = await memory.get_all(user_id=user, kind="memory", limit=1_000, **times)
+        page = await memory.get_all(user_id=user, kinds="memory", limit=1_000, **times)
         assert [row.id for row in page] == [f for f in person.facts if f in wanted]
-        counted = await memory.count(user_id=user, kind="memory", **times)
+        counted = await memory.count(user_id=user, kinds="memory", **times)
         assert counted == len(wanted)
-        line = await memory.timeline(user_id=user, kind="memory", limit=1_000, **times)
+        line = await memory.timeline(user_id=user, kinds="memory", limit=1_000, **times)
         told = [
             (row.id, row.until, row.replaced_by and row.replaced_by.id) for row in line
         ]

@@ -245,6 +245,9 @@ class Machine(Checks):
                 await verb
             return
         new, twin = await verb, life.person.twin(text, self.now)
+        if text == fact.text:  # nothing new
+            assert new.id == fact.id
+            return
         if twin is not None and twin is not fact:  # another fact says it already
             assert new.id == twin.id
             why = f"says the same as {twin.id}"
@@ -325,7 +328,7 @@ class Machine(Checks):
         person, (one, other) = life.person, self.memories
         other._rooms.retriever.forget(life.name)
         for memory in (one, other):
-            page = await memory.get_all(user_id=life.name, kind="memory")
+            page = await memory.get_all(user_id=life.name, kinds="memory")
             assert {row.id for row in page} == person.visible(When(self.now))
             stamps = {f.since for f in person.facts.values()}
             for as_of in (None, *sorted(stamps)):

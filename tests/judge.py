@@ -105,7 +105,7 @@ async def says(
 
 async def known(mem: AsyncMemory, user: str = "maya") -> list[str]:
     """The texts of the open facts."""
-    page = await mem.get_all(user_id=user, kind="memory")
+    page = await mem.get_all(user_id=user, kinds="memory")
     return [row.text for row in page]
 
 

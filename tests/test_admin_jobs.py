@@ -135,7 +135,7 @@ async def test_turns_the_model_failed_on_are_read_once_it_is_mended(
         assert (dead.id, dead.user_id) == (receipt.id, "u")
         assert dead.reason == (await receipt).reason
         assert dead.ended_at is not None
-        assert (await mem.get_all(user_id="u", kind="memory")).rows == ()
+        assert (await mem.get_all(user_id="u", kinds="memory")).rows == ()
 
         llm.then = facts("Uma keeps bees")
         assert await mem.admin.retry(dead.id, user_id="u") is True
@@ -148,7 +148,7 @@ async def test_turns_the_model_failed_on_are_read_once_it_is_mended(
         )
         ended = await result
         assert (ended.reason, ended.turns) == (None, (await receipt).turns)
-        assert texts(await mem.get_all(user_id="u", kind="memory")) == [
+        assert texts(await mem.get_all(user_id="u", kinds="memory")) == [
             "Uma keeps bees"
         ]
         assert ended.usage.llm_calls > (await receipt).usage.llm_calls
@@ -166,11 +166,11 @@ async def test_facts_of_the_first_attempt_are_not_doubled(config: Config) -> Non
         await mem.flush(timeout=20)
         again = await (await mem.receipt(receipt.id, user_id="u"))
         assert again.status == "done"
-        assert texts(await mem.get_all(user_id="u", kind="memory")) == [
+        assert texts(await mem.get_all(user_id="u", kinds="memory")) == [
             "Uma keeps bees",
             "Uma keeps hens",
         ]
-        assert texts(await mem.get_all(user_id="u", kind="turn")) == [
+        assert texts(await mem.get_all(user_id="u", kinds="turn")) == [
             "I keep bees and hens"
         ]
         assert again.added[0] == first.added[0]

@@ -238,7 +238,7 @@ async def test_a_fact_covers_the_turns_it_cites(
         assert "orchard of 14 cherry trees" in block.text
         facts = {r.text: r.covers for r in system._rows.values() if "owns" in r.text}
         assert facts == {"Ines owns a green canoe.": ("D1:1",)}  # said twice, kept once
-        memories = await memory.get_all(user_id=talk.id, kind="memory")
+        memories = await memory.get_all(user_id=talk.id, kinds="memory")
         assert sorted(m.text for m in memories) == sorted({f.text for f in talk.facts})
 
 

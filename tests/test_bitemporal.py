@@ -67,7 +67,7 @@ async def test_closed_and_expired_facts_take_no_place_from_open_ones(
             "where Maya lives: house 59",
             "Odile lives elsewhere",
         ]
-        assert len(await mem.get_all(user_id="maya", kind="memory")) == 2
+        assert len(await mem.get_all(user_id="maya", kinds="memory")) == 2
 
 
 # ------------------------------------------------------- what was known, and later moved
@@ -161,7 +161,7 @@ async def test_what_was_reinstated_had_been_closed_until_then(late: Late) -> Non
     mem, _ = late
     clock = mem._clock
     assert isinstance(clock, FrozenClock)
-    (row,) = (await mem.get_all(user_id="maya", kind="memory")).rows
+    (row,) = (await mem.get_all(user_id="maya", kinds="memory")).rows
     moments = []
     for change in (mem.delete, mem.reinstate, mem.delete, mem.reinstate):
         clock.advance(hours=1)
@@ -204,7 +204,7 @@ async def test_only_facts_whose_ends_moved_are_remembered_as_they_were(
         return found
 
     one_late = await held()
-    (row,) = (await mem.get_all(user_id="maya", kind="memory")).rows
+    (row,) = (await mem.get_all(user_id="maya", kinds="memory")).rows
     await mem.update(row.id, user_id="maya", text="lives in D")
     assert await held() == one_late > 0
     (first,) = (await mem.search("lives", user_id="maya", as_of="2026-02-01")).hits

@@ -29,7 +29,7 @@ def opened(config: Config, llm: ScriptedLLM) -> AsyncMemory:
 
 
 async def rows(mem: AsyncMemory, **more: Any) -> list[MemoryRecord]:
-    page = await mem.get_all(user_id="maya", kind="memory", **more)
+    page = await mem.get_all(user_id="maya", kinds="memory", **more)
     return [row for row in page if isinstance(row, MemoryRecord)]
 
 

@@ -332,7 +332,7 @@ async def test_messages_are_kept_as_said_and_by_whom(
     assert [(row.role, row.name, row.text) for row in rows] == kept
     hits = (await mem.search("Ghent pirate twin", user_id="u")).hits
     assert {(hit.role, hit.speaker, hit.text) for hit in hits} == set(kept)
-    assert len(await mem.get_all(user_id="u", kind="memory")) == 0
+    assert len(await mem.get_all(user_id="u", kinds="memory")) == 0
 
 
 # --------------------------------------------------------------------- life cycle
@@ -1100,9 +1100,9 @@ OPTIONS = {
     " during kinds filters min_score timeout",
     "context": "user_id max_tokens category during kinds filters min_score timeout",
     "get": "user_id",
-    "get_all": "user_id limit cursor kind entity filters as_of known_at during",
-    "timeline": "limit cursor kind entity filters agent_id as_of known_at during",
-    "count": "kind entity filters session_id as_of known_at during",
+    "get_all": "user_id limit cursor category kinds entity filters as_of known_at during",
+    "timeline": "limit cursor category kinds entity filters agent_id as_of known_at during",
+    "count": "category kinds entity filters session_id as_of known_at during",
     "update": "user_id text metadata",
     "history": "user_id",
     "receipt": "user_id",

@@ -124,7 +124,7 @@ async def every(mem: AsyncMemory, user: str = "u") -> list[MemoryRecord]:
 
 
 async def current(mem: AsyncMemory, user: str = "u", **asked: Any) -> list[str]:
-    page = await mem.get_all(user_id=user, kind="memory", **asked)
+    page = await mem.get_all(user_id=user, kinds="memory", **asked)
     return [row.text for row in page]
 
 

@@ -94,6 +94,8 @@ def test_a_count_is_what_list_lists() -> None:
     for more, many in (
         ((), 4),
         (("--kind", "turn"), 3),
+        (("--category", "semantic"), 1),
+        (("--category", "procedural"), 0),
         (("--filter", '{"city": "Bristol"}'), 1),
         (("--entity", "ghent", "--during", "2026-08-03.."), None),
         (("--as-of", "2026-05"), 1),

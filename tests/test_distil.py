@@ -103,7 +103,7 @@ async def opened(config: Config) -> AsyncIterator[Open]:
 
 
 async def facts(mem: AsyncMemory, user: str = "maya") -> list[MemoryRecord]:
-    page = await mem.get_all(user_id=user, kind="memory")
+    page = await mem.get_all(user_id=user, kinds="memory")
     return [row for row in page if isinstance(row, MemoryRecord)]
 
 

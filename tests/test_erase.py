@@ -163,7 +163,7 @@ async def test_what_a_model_is_reading_is_read_again_without_the_turn(
             [f"My bees are {CANARY}", "I keep hens"], user_id="u", session_id="s"
         )
         await eventually(lambda: bool(llm.waiting))
-        page = await mem.get_all(user_id="u", kind="turn")
+        page = await mem.get_all(user_id="u", kinds="turn")
         assert isinstance(page.rows[0], Episode)
         await mem.erase(page.rows[0].id, user_id="u")
         llm.release()

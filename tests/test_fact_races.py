@@ -125,7 +125,7 @@ async def test_a_fact_that_many_add_at_once_in_two_processes_is_stored_once(
     )
     assert [status for status, *_ in done] == ["done"] * (2 * each)
     async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
-        rows = list(await mem.get_all(user_id="maya", kind="memory"))
+        rows = list(await mem.get_all(user_id="maya", kinds="memory"))
         (row,) = rows
         assert isinstance(row, MemoryRecord)
         events = await mem.history(row.id, user_id="maya")

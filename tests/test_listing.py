@@ -225,7 +225,8 @@ TIMES = st.fixed_dictionaries(
         "during": st.sampled_from(["2026-03", ("2026-03-04", "2026-03-11")]),
         "session_id": st.sampled_from(["s0", "s1"]),
         "agent_id": st.just("a1"),
-        "kind": st.sampled_from(["memory", "turn"]),
+        "kinds": st.sampled_from(["memory", "turn", ("turn", "memory")]),
+        "category": st.sampled_from(["semantic", "episodic"]),
         "entity": st.sampled_from(["ghent", "LYON", "nobody"]),
     },
 )
@@ -281,8 +282,7 @@ def test_what_is_counted_listed_and_found_is_the_same(
     listed = everything(mem, user, **asked)
     assert mem.count(user, **asked) == len(listed)
     if "entity" not in asked:
-        kind = asked.pop("kind", None)
-        found = mem.search("words", user_id=user, k=500, kinds=kind, **asked)
+        found = mem.search("words", user_id=user, k=500, **asked)
         assert {hit.id for hit in found} == {row.id for row in listed}
 
 
@@ -504,6 +504,7 @@ async def test_a_cursor_is_good_for_its_own_question_alone(own: AsyncMemory) -> 
         own.get_all(user_id="u", cursor=plain, **asked),
         own.get_all(user_id="u", cursor=listed, limit=2),
         own.get_all(user_id="u", cursor=listed, filters={"n": 2}),
+        own.get_all(user_id="u", cursor=listed, category="episodic", **asked),
         own.timeline("u", cursor=line, limit=2),
         own.timeline("v", cursor=line, **asked),
         own.timeline("u", cursor=line, as_of="2030", **asked),

@@ -279,8 +279,8 @@ async def test_pages_give_every_row_once_memories_first(mem: AsyncMemory) -> Non
             if cursor is None:
                 break
         assert seen == wanted
-    turns = await mem.get_all(user_id="u", kind="turn", limit=3)
-    rest = await mem.get_all(user_id="u", kind="turn", cursor=turns.cursor)
+    turns = await mem.get_all(user_id="u", kinds="turn", limit=3)
+    rest = await mem.get_all(user_id="u", kinds="turn", cursor=turns.cursor)
     assert [r.text for r in (*turns, *rest)] == wanted[4:]
     assert all(row.id for row in turns)
 
@@ -313,11 +313,11 @@ async def test_a_cursor_is_good_for_its_user_and_kind_alone(mem: AsyncMemory) ->
     with pytest.raises(InputError, match="cursor"):
         await mem.get_all(user_id="v", cursor=cursor)
     with pytest.raises(InputError, match="cursor"):
-        await mem.get_all(user_id="u", cursor=cursor, kind="turn")
+        await mem.get_all(user_id="u", cursor=cursor, kinds="turn")
     with pytest.raises(InputTypeError):
         await mem.get_all(user_id="u", cursor=7)  # type: ignore[arg-type]
     for limit in (0, -1, True, "1", None):
         with pytest.raises(InputError, match="limit"):
             await mem.get_all(user_id="u", limit=limit)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="kind"):
-        await mem.get_all(user_id="u", kind="fact")  # type: ignore[arg-type]
+        await mem.get_all(user_id="u", kinds="fact")  # type: ignore[arg-type]

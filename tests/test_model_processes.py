@@ -106,7 +106,7 @@ async def _process(folder: Path, url: str, deadly: str) -> AsyncIterator[Process
 
 
 async def texts(front: AsyncMemory, user: str) -> list[str]:
-    page = await front.get_all(user_id=user, kind="memory", limit=1_000)
+    page = await front.get_all(user_id=user, kinds="memory", limit=1_000)
     return [row.text for row in page]
 
 

@@ -29,7 +29,7 @@ async def duped(config: Config) -> AsyncIterator[tuple[AsyncMemory, ScriptedLLM]
 
 
 async def facts(mem: AsyncMemory, user: str) -> list[MemoryRecord]:
-    page = await mem.get_all(user_id=user, kind="memory", limit=1000)
+    page = await mem.get_all(user_id=user, kinds="memory", limit=1000)
     return [row for row in page if isinstance(row, MemoryRecord)]
 
 
@@ -156,7 +156,7 @@ async def test_what_looks_like_a_secret_and_is_none_stays_as_it_was(
         for start in range(0, len(texts), 100):
             part = [{"role": "user", "content": text} for text in texts[start:][:100]]
             await mem.add(part, user_id="u")
-        page = await mem.get_all(user_id="u", kind="turn", limit=1000)
+        page = await mem.get_all(user_id="u", kinds="turn", limit=1000)
     stored = {row.text for row in page}
     changed = [text for text in texts if text not in stored]
     assert len(changed) <= len(texts) // 100, changed

@@ -191,7 +191,7 @@ chosen = st.fixed_dictionaries(
         "as_of": times,
         "known_at": times,
         "during": st.sampled_from([None, None, "2024", ("2024-05-01", "2025")]),
-        "kind": st.sampled_from([None, "turn", "memory"]),
+        "kinds": st.sampled_from([None, "turn", "memory"]),
         "entity": st.sampled_from([None, None, "maya", "ghent"]),
         "filters": st.sampled_from(FILTERS),
     }
@@ -406,14 +406,14 @@ class Tenants(RuleBasedStateMachine):
     @rule(
         user=users,
         limit=st.sampled_from([1, 2, 100]),
-        kind=st.sampled_from([None, "turn", "memory"]),
+        kinds=st.sampled_from([None, "turn", "memory"]),
     )
-    def list_all(self, user: str, limit: int, kind: Any) -> None:
+    def list_all(self, user: str, limit: int, kinds: Any) -> None:
         async def pages(mem: AsyncMemory, names: Names) -> Any:
             found, cursor = [], None
             while True:
                 page = await mem.get_all(
-                    user_id=user, limit=limit, kind=kind, cursor=cursor
+                    user_id=user, limit=limit, kinds=kinds, cursor=cursor
                 )
                 found.append(list(page))
                 cursor = page.cursor

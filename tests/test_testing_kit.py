@@ -275,7 +275,7 @@ class TestTheWholePathOffline:
         async def stored(memory: AsyncMemory) -> list[Any]:
             found = []
             for user in talks:
-                for m in await memory.get_all(user_id=user, kind="memory"):
+                for m in await memory.get_all(user_id=user, kinds="memory"):
                     row = (m.text, m.quote, m.valid_from, m.verified, m.recorded_at)
                     found.append((user, *row))
             return found
@@ -381,7 +381,7 @@ APP = """
         hmem_llm.say(facts("Maya keeps bees"))
         hmem_clock.advance(days=1)
         await hmem_memory.add("I keep bees", user_id="maya", wait=True)
-        (m,) = await hmem_memory.get_all(user_id="maya", kind="memory")
+        (m,) = await hmem_memory.get_all(user_id="maya", kinds="memory")
         assert m.text == "Maya keeps bees"
         assert m.recorded_at == datetime.datetime(
             2024, 5, 2, 12, tzinfo=datetime.timezone.utc)
@@ -437,7 +437,7 @@ class TestThePlugin:
                 assert memories.pop()._life.state == "closed"
                 gc.collect()
                 await hmem_memory.add("I keep bees", user_id="maya", wait=True)
-                assert not (await hmem_memory.get_all(user_id="maya", kind="memory")).rows
+                assert not (await hmem_memory.get_all(user_id="maya", kinds="memory")).rows
                 assert (await hmem_memory.admin.stats())["shards"] == 3
             """,
             "--asyncio-mode=auto",

@@ -189,7 +189,7 @@ async def test_an_entity_is_found_by_its_name_and_by_what_is_stored_under_it(
         entries = [entry[2] for entry in await line(mem, entity=name)]
         assert entries == [told, "Zo\u00eb Novak sings", said[0], said[3]]
         assert await mem.count("u", entity=name) == 4
-        assert await mem.count("u", entity=name, kind="turn") == 2
+        assert await mem.count("u", entity=name, kinds="turn") == 2
     assert await line(mem, entity="Nobody") == []
     assert await line(mem, entity="!?") == []
     listed = await mem.get_all(user_id="u", entity="zoe novak")
@@ -287,7 +287,9 @@ async def test_labels_bind_a_scope(mem: AsyncMemory) -> None:
         ({"entity": " @ "}, InputError),
         ({"entity": "x" * 257}, InputError),
         ({"entity": 7}, InputTypeError),
-        ({"kind": "fact"}, InputError),
+        ({"kinds": "fact"}, InputError),
+        ({"kinds": []}, InputError),
+        ({"category": "semantics"}, InputError),
         ({"during": "2026-13"}, BadTimeError),
         ({"as_of": 1767225600}, InputTypeError),
         ({"known_at": "then"}, BadTimeError),

@@ -44,7 +44,7 @@ def search(
     best first, each with its score (0 to 1), when it was said, its words and its id.
     """
     with looking(path, by_meaning=True) as mem:
-        found = mem.search(query, k=k, explain=explain, **_read(asked))
+        found = mem.search(query, k=k, explain=explain, **asked)
         zone = mem.config.zone
     if as_json:
         print_json(found)
@@ -85,7 +85,7 @@ def context(
     It holds what is known for the question, dated, in at most --max-tokens tokens.
     """
     with looking(path, by_meaning=True) as mem:
-        block = mem.context(query, max_tokens=max_tokens, **_read(asked))
+        block = mem.context(query, max_tokens=max_tokens, **asked)
     if as_json:
         print_json(block)
         return
@@ -142,9 +142,3 @@ def _doubt(found: "SearchResult", likely: float) -> None:
     click.echo(
         visible(f"probably no answer is stored ({likely:.2f}){without}"), err=True
     )
-
-
-def _read(asked: dict[str, Any]) -> dict[str, Any]:
-    """The options of `options.question` as the verbs take them."""
-    kind = asked.pop("kind")
-    return {**asked, "kinds": kind}

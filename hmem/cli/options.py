@@ -93,7 +93,16 @@ _WHICH = (
         callback=stretch,
         help="When it happened: DATE or START..END.",
     ),
-    click.option("--kind", type=click.Choice(["memory", "turn"]), help="Only these."),
+    click.option(
+        *("--kind", "kinds"),
+        type=click.Choice(["memory", "turn"]),
+        help="Only memories, or only turns.",
+    ),
+    click.option(
+        "--category",
+        metavar="NAME",
+        help="Only memories of it: semantic, episodic or procedural.",
+    ),
     click.option(
         "--filter",
         "filters",
@@ -104,7 +113,6 @@ _WHICH = (
 )
 _ASKED = (
     click.option("--asked-at", metavar="TIME", help="When it is asked (default: now)."),
-    click.option("--category", metavar="NAME", help="Only memories of this kind."),
     click.option("--min-score", type=float, help="A least score, 0 to 1."),
 )
 _NAMED = (

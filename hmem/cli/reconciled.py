@@ -102,7 +102,7 @@ async def run(
             await _ask(mem, user, question, talk["asked_at"], check=not live)
             for question in talk["questions"]
         ]
-        page = await mem.get_all(user_id=user, kind="memory")
+        page = await mem.get_all(user_id=user, kinds="memory")
         stats = await mem.admin.stats()
     return Reconciled(
         ran={

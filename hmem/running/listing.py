@@ -1,7 +1,7 @@
 """The face's verbs that list and count: no question, no model."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
@@ -12,14 +12,15 @@ from hmem.inputs.scope import read_id
 from hmem.paging import (
     MAX_LIMIT,
     bad_cursor,
+    only,
     open_cursor,
-    read_kind,
     read_page,
     sign_cursor,
 )
 from hmem.protocols import MemoryRow, TurnRow
 from hmem.rank import Ask, Moment, Step, as_they_came, chosen, in_time
 from hmem.records import (
+    Category,
     Episode,
     Kind,
     MemoryRecord,
@@ -50,7 +51,8 @@ class Listing(Opening):
         user_id: object,
         limit: int = 100,
         cursor: str | None = None,
-        kind: Kind | None = None,
+        category: Category | None = None,
+        kinds: Kind | Iterable[Kind] | None = None,
         entity: str | None = None,
         filters: Mapping[str, Any] | None = None,
         agent_id: object = None,
@@ -61,14 +63,15 @@ class Listing(Opening):
     ) -> Page:
         """A page of open memories, then turns, in the order they were stored.
 
-        `entity` is a name: rows that name it. `filters`, the labels and the three times
-        choose as in `search`. `limit` is at least 1 and capped at 1,000. The page's
-        `cursor` fetches the next one, for the same arguments; a cursor that was tampered
-        with, or another user's, raises InputError.
+        `entity` is a name: rows that name it. `kinds`, `category`, `filters`, the labels and
+        the three times choose as in `search`. `limit` is at least 1 and capped at 1,000. The
+        page's `cursor` fetches the next one, for the same arguments; a cursor that was
+        tampered with, or another user's, raises InputError.
         """
-        user, one = read_id(user_id, "user_id"), read_kind(kind)
+        user = read_id(user_id, "user_id")
         limit = read_count(limit, "limit", least=1, most=MAX_LIMIT)
         asked = {
+            "category": category,
             "filters": filters,
             "agent_id": agent_id,
             "session_id": session_id,
@@ -78,8 +81,8 @@ class Listing(Opening):
         }
         name = read_entity(entity)
         if name is None and all(value is None for value in asked.values()):
-            return await self._stored(user, one, limit, cursor)
-        ask = self._listing(user, kind=one, **asked)
+            return await self._stored(user, only(kinds), limit, cursor)
+        ask = self._listing(user, kinds=kinds, **asked)
         scope = _scope("list", user, ask, name)
         after = None if cursor is None else _row_place(open_cursor(cursor, scope))
         found = await self._listed(user, ask, name, partial(_page, after, limit))
@@ -92,7 +95,8 @@ class Listing(Opening):
         user_id: object,
         *,
         entity: str | None = None,
-        kind: Kind | None = None,
+        category: Category | None = None,
+        kinds: Kind | Iterable[Kind] | None = None,
         filters: Mapping[str, Any] | None = None,
         agent_id: object = None,
         session_id: object = None,
@@ -110,12 +114,13 @@ class Listing(Opening):
         three times choose as in `search`, but that `as_of` shows all that had been
         believed by then. `limit` and `cursor` are those of `get_all`.
         """
-        user, one = read_id(user_id, "user_id"), read_kind(kind)
+        user = read_id(user_id, "user_id")
         limit = read_count(limit, "limit", least=1, most=MAX_LIMIT)
         name = read_entity(entity)
         ask = self._listing(
             user,
-            kind=one,
+            category=category,
+            kinds=kinds,
             closed=True,
             filters=filters,
             agent_id=agent_id,
@@ -135,7 +140,8 @@ class Listing(Opening):
         self,
         user_id: object,
         *,
-        kind: Kind | None = None,
+        category: Category | None = None,
+        kinds: Kind | Iterable[Kind] | None = None,
         entity: str | None = None,
         filters: Mapping[str, Any] | None = None,
         agent_id: object = None,
@@ -151,7 +157,8 @@ class Listing(Opening):
         user, name = read_id(user_id, "user_id"), read_entity(entity)
         ask = self._listing(
             user,
-            kind=read_kind(kind),
+            category=category,
+            kinds=kinds,
             filters=filters,
             agent_id=agent_id,
             session_id=session_id,
@@ -261,7 +268,7 @@ def _entry(view: View, step: Step) -> TimelineEntry:
 def _scope(verb: str, user: str, ask: Ask, entity: str | None) -> bytes:
     """What a cursor is good for: all that was asked but how many rows a page has."""
     asked = (
-        *(sorted(ask.kinds), entity, ask.agent_id, ask.session_id),
+        *(sorted(ask.kinds), ask.category, entity, ask.agent_id, ask.session_id),
         *(ask.as_of, ask.known_at, ask.during, ask.keep),
     )
     digest = blake2b(repr(asked).encode(), digest_size=16).digest()
