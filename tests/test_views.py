@@ -194,6 +194,24 @@ def test_while_the_embedder_is_down_what_was_just_said_is_found_first() -> None:
     assert ids(view, ask("topic 7", k=1)) == ["t7"]
 
 
+def test_what_was_just_said_is_found_however_much_is_said_elsewhere() -> None:
+    """An agent that is busy must not take from another what waits for its vector."""
+    rows = [turn(n, f"old topic {n}", agent_id="a") for n in range(1, 40)]
+    vectors = np.stack([axis(n % DIM) for n in range(1, 40)])
+    stored = [vector_rows("turn", [(n, 0) for n in range(1, 40)], vectors)]
+    new = [turn(40, "first thing", agent_id="a"), turn(41, "second", agent_id="a")]
+    others = [turn(n, "snow", agent_id="b", session_id="t") for n in range(42, 142)]
+    alone = view_of(turns=[*rows, *new], vectors=stored)
+    busy = view_of(turns=[*rows, *new, *others], vectors=stored)
+    for question in (ask("zzz", k=2, agent_id="a"), ask("", k=5, agent_id="a")):
+        assert ids(busy, question)[:2] == ids(alone, question)[:2] == ["t41", "t40"]
+        found = [
+            [f.score for f in rank(view, question, axis(0), Weights())]
+            for view in (busy, alone)
+        ]
+        assert found[0] == found[1]
+
+
 # -------------------------------------------------------------------------- filters
 
 

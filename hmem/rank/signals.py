@@ -68,9 +68,7 @@ def _cosines(
     """
     if turns.index is None:
         return None
-    waiting = turns.newest_without_vector(_NEWEST)
-    if seen is not None:
-        waiting = waiting[seen[waiting]]
+    waiting = turns.newest_without_vector(_NEWEST, seen)
     if query is not None:
         own = turns.dense(query)
         window = turns.windows(own, seen)

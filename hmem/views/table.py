@@ -139,11 +139,17 @@ class Table(Generic[R]):
             return docs[docs >= self.embedded]
         return docs[~np.isin(docs, self.index.ids)]
 
-    def newest_without_vector(self, most: int) -> NDArray[np.int64]:
-        """The last docs that have no vector, of the last few."""
+    def newest_without_vector(
+        self, most: int, seen: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """The last docs that have no vector, of the last few that `seen` (docs) lets
+        through (None: all)."""
         if self.embedded == self.docs:
             return _NO_DOCS
-        tail = np.arange(max(0, self.docs - 4 * most), self.docs)
+        if seen is None:
+            tail = np.arange(max(0, self.docs - 4 * most), self.docs)
+        else:
+            tail = np.flatnonzero(seen)[-4 * most :]
         return self.without_vector(tail)[-most:]
 
     @property
