@@ -9,8 +9,9 @@ when it is first asked for, never before.
 
 import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from hmem.config import Config
@@ -24,6 +25,8 @@ from hmem.errors import (
 from hmem.protocols import LLM, Embedder, Reranker, Store
 
 log = logging.getLogger("hmem.backends")
+
+_ENDPOINT = "HMEM_API_KEY, or HMEM_BASE_URL for an endpoint of your own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ def make_embedder(config: Config) -> Embedder | None:
     "auto" is the local model where its weights and its extra are here, else None: whether
     a store may be opened without vectors is the caller's to decide. A name that is not
     registered is a model's, at an OpenAI-compatible endpoint. Reads files and imports:
-    call it in a thread. Raises ConfigError and its kinds.
+    call it in a thread. Raises ConfigError and its kinds: UnknownBackendError, with the
+    names there are, where no endpoint is configured.
     """
     name = config.embed.strip()
     if not name:
@@ -103,6 +107,9 @@ def make_embedder(config: Config) -> Embedder | None:
         raise MissingModelError(
             f"the weights of {MINILM} are not in {wanted_folder()}: {HOW_TO_GET_IT}"
         )
+    own = config.embed_base_url or config.base_url
+    if not own and not config.embed_api_key and not config.api_key:
+        _known(name, "embed", (*EMBEDDERS, "auto", "none"), _ENDPOINT)
     made: Embedder = EMBEDDERS.get(name, REMOTE).load()(config)
     return made
 
@@ -116,6 +123,8 @@ def make_llm(config: Config) -> LLM | None:
     name = config.llm
     if name is None or name.strip() == "none":
         return None
+    if not config.base_url and not config.api_key:
+        _known(name.strip(), "llm", (*LLMS, "none"), _ENDPOINT)
     made: LLM = LLMS.get(name.strip(), REMOTE_LLM).load()(config)
     return made
 
@@ -130,6 +139,13 @@ def make_reranker(config: Config, embedder: Embedder | None = None) -> Reranker 
     name = config.rerank.strip()
     if name == "none":
         return None
+    if not config.rerank_base_url and not config.base_url:
+        _known(
+            name,
+            "rerank",
+            (*RERANKERS, "local", "none"),
+            "Config.rerank_base_url or base_url (HMEM_RERANK_BASE_URL, HMEM_BASE_URL)",
+        )
     made: Reranker
     if name == "local":
         made = LOCAL_RERANKER.load()(embedder)
@@ -145,6 +161,20 @@ def make_store(config: Config, *, name: str = "embedded") -> Store:
         raise UnknownBackendError(f"no store is named {name!r}; there are: {known}")
     made: Store = STORES[name].load()(config)
     return made
+
+
+def _known(name: str, field: str, names: Iterable[str], endpoint: str) -> None:
+    """Raises UnknownBackendError for a name of ours that there is not. Called where no
+    endpoint could have a model of that name."""
+    known = sorted(names)
+    if name in known:
+        return
+    near = get_close_matches(name.casefold(), known, 1)
+    asked = f"; did you mean {near[0]!r}?" if near else "."
+    raise UnknownBackendError(
+        f"Config.{field} (HMEM_{field.upper()}) is {name!r}; there are"
+        f" {', '.join(known)}{asked} A model of an endpoint needs {endpoint}"
+    )
 
 
 def _local_if_here(config: Config) -> Embedder | None:

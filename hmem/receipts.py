@@ -71,7 +71,8 @@ class Receipt:
 
     `await receipt` gives its AddResult once it ended, which another process may bring
     about, also after a restart. Cancelling the wait never cancels the job. By its `id` (""
-    where nothing was stored) and its `user_id` it is found again.
+    where nothing was stored) and its `user_id` it is found again. `repeated`: it is of an
+    earlier call with the same idempotency key, and this one stored nothing.
     """
 
     __slots__ = (
@@ -81,6 +82,7 @@ class Receipt:
         "_jobs",
         "_result",
         "id",
+        "repeated",
         "user_id",
     )
 
@@ -97,6 +99,7 @@ class Receipt:
     ) -> None:
         self.id = job_id
         self.user_id = user_id
+        self.repeated = False
         self._jobs = jobs
         self._bell = bell
         self._check = check

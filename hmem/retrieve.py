@@ -177,7 +177,7 @@ class Retriever:
         if ask.vector is not None:
             return _given(ask.vector, space), () if space else ("lexical_only",)
         if space is None or self._embedder is None or not ask.k:
-            return None, ("lexical_only",)
+            return None, ("lexical_only",) if ask.k else ()
         if self._embedder.model != space.model:
             return None, ("other_embedding_space",)
         if self._words is not None and self._words.known(ask.query) < LEAST_KNOWN:

@@ -235,4 +235,6 @@ async def test_nothing_stored_is_0_and_nothing_asked_for_is_none(
 ) -> None:
     async with AsyncMemory(Config(path=tmp_path / "m", embed="none")) as mem:
         assert (await mem.search("cat", user_id="ana")).answerability == 0.0
-        assert (await mem.search("cat", user_id="ana", k=0)).answerability is None
+        none = await mem.search("cat", user_id="ana", k=0)
+        assert none.answerability is None
+        assert none.degraded == ()

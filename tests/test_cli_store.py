@@ -7,14 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from hmem import Config, Memory
-from hmem.cli import progress
+from hmem import Config, Hit, Memory, NearMiss, SearchResult
+from hmem.cli import cmd_read, progress
 from hmem.cli.commands import hmem as command
 from hmem.running.opening import DRAIN
 from hmem.testing.chat_endpoint import ChatEndpoint
@@ -144,15 +145,50 @@ def test_a_question_without_an_answer_is_told_with_what_is_lacking(
     ask = ("search", "Which violin did Melanie buy in Ghent?", "-u", "ana")
     found = told(*ask)
     assert found["answerability"] < 0.5
-    lacked = {word for miss in found["near_misses"] for word in miss["lacks"]}
-    assert "Melanie" in lacked
+    nearest = found["near_misses"][0]["lacks"]
+    assert "Melanie" in nearest
     result = ok(*ask)
     assert result.stdout
-    (line,) = [one for one in result.stderr.splitlines() if "probably no answer" in one]
-    assert line.startswith(
-        f"probably no answer is stored ({found['answerability']:.2f})"
+    (line,) = [one for one in result.stderr.splitlines() if "may not be stored" in one]
+    assert f"(answerability {found['answerability']:.2f})" in line
+    assert line.split("does not say: ")[1].split(", ") == nearest
+
+
+def test_where_the_nearest_lacks_nothing_nothing_is_said_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    nearest, other = (
+        Hit(id=i, kind="turn", text="bees", score=0.4, at=datetime.now(UTC))
+        for i in ("1", "2")
     )
-    assert lacked <= set(line.split("lacks: ")[1].split(", "))
+    misses = (NearMiss(hit=nearest), NearMiss(hit=other, lacks=("violin",)))
+    for near_misses in (misses, ()):
+        found = SearchResult(
+            hits=(nearest,),
+            near_misses=near_misses,
+            asked_at=nearest.at,
+            render=lambda _: pytest.fail("nothing is rendered"),
+        )
+        cmd_read._doubt(found, 0.31)
+        line = "the answer may not be stored (answerability 0.31)\n"
+        assert capsys.readouterr() == ("", line)
+
+
+def test_a_turn_is_not_closed_and_has_no_history_but_can_be_erased() -> None:
+    ok("add", "I keep bees", "-u", "ana")
+    (turn,) = told("list", "-u", "ana")["rows"]
+    for verb in ("delete", "history"):
+        refused(verb, turn["id"], "-u", "ana", code=1, says="a turn's")
+        refused(verb, turn["id"], "-u", "ana", code=1, says="`hmem erase`")
+        refused(verb, turn["id"], "-u", "ben", code=1, says="of this user")
+    assert texts() == ["I keep bees"]
+
+
+def test_no_value_of_the_counts_is_blank() -> None:
+    ok("add", "I keep bees", "-u", "ana")
+    for line in ok("stats").stdout.splitlines():
+        assert line[18:].strip(), line
+    assert "models             none" in ok("stats").stdout
 
 
 def test_context_prints_the_block_and_nothing_else(moved: tuple[str, str]) -> None:
@@ -632,7 +668,12 @@ def test_a_long_file_goes_in_batches_and_twice_stores_nothing_twice(
     again = told("add", "--file", path, "-u", "ana", "--wait", "--timeout", "20")
     assert [r["id"] for r in again["receipts"]] == [r["id"] for r in first["receipts"]]
     assert texts() == said
-    ok("add", "--file", path, "-u", "ana", "--agent-id", "a2")  # another call
+    lines = ok("add", "--file", path, "-u", "ana").stdout.splitlines()
+    assert [line.split("  ")[1] for line in lines] == [
+        "stored before; done: 100 turns"
+    ] * 2 + ["stored before; done: 50 turns"]
+    other = ok("add", "--file", path, "-u", "ana", "--agent-id", "a2")  # another call
+    assert "before" not in other.stdout
     assert texts() == said * 2
 
 
@@ -658,6 +699,8 @@ def test_the_limit_of_a_call_holds_for_each_batch(
     monkeypatch.setenv("HMEM_MAX_MESSAGES", "3")
     printed = ok("add", "--file", path, "-u", "carl").stdout
     assert printed == "20 entries in 7 jobs: 7 done\n"
+    printed = ok("add", "--file", path, "-u", "carl").stdout
+    assert printed == "20 entries in 7 jobs: 7 done (7 of them stored before)\n"
     assert len(texts("carl")) == 20
 
 

@@ -250,6 +250,18 @@ def test_a_reranker_is_asked_where_one_is_wanted(
     assert (state, "hmem models install minilm" in detail) == ("broken", True)
 
 
+def test_a_name_that_there_is_not_breaks_no_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Memory(Config.from_env()) as mem:
+        mem.add("I keep bees", user_id="ana")
+    monkeypatch.setenv("HMEM_RERANK", "locl")
+    found = doctor(code=1)
+    assert found["folder"][0][0] == "ok"
+    ((state, detail),) = found["reranker"]
+    assert (state, "did you mean 'local'?" in detail) == ("broken", True)
+
+
 def test_an_endpoint_that_is_not_there_is_broken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

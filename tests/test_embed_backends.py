@@ -6,12 +6,19 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import hmem.backends as backends
-from hmem.backends import Backend, make_embedder, register_embedder
+from hmem.backends import (
+    Backend,
+    make_embedder,
+    make_llm,
+    make_reranker,
+    register_embedder,
+)
 from hmem.config import Config
 from hmem.embed.weights import find_weights
 from hmem.errors import (
@@ -134,6 +141,30 @@ async def test_any_other_name_is_a_model_at_the_endpoint() -> None:
 def test_a_remote_model_without_endpoint_names_the_variables() -> None:
     with pytest.raises(ConfigError, match=r"HMEM_API_KEY.*HMEM_BASE_URL"):
         make_embedder(Config(embed="bge-m3"))
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "name", "near"),
+    [
+        (make_reranker, "rerank", "locl", "local"),
+        (make_reranker, "rerank", "bge-reranker", None),
+        (make_embedder, "embed", "minlm", "minilm"),
+        (make_embedder, "embed", "nosuch", None),
+        (make_llm, "llm", "non", "none"),
+        (make_llm, "llm", "my-model", None),
+    ],
+)
+def test_a_name_that_there_is_not_names_those_there_are(
+    make: Any, field: str, name: str, near: str | None
+) -> None:
+    with pytest.raises(UnknownBackendError) as told:
+        make(Config(**{field: name}))
+    says = str(told.value)
+    assert says.startswith(f"Config.{field} (HMEM_{field.upper()}) is {name!r}; there")
+    there = says.partition("there are ")[2].partition("did you mean")[0]
+    assert "none" in there
+    assert (f"did you mean {near!r}?" in says) is (near is not None)
+    assert "HMEM_BASE_URL" in says
 
 
 async def test_the_key_goes_to_its_own_endpoint_alone() -> None:

@@ -263,6 +263,26 @@ def test_an_unknown_role_is_refused(role: object) -> None:
         read([user("fine"), {"role": role, "content": SECRET}])
 
 
+@pytest.mark.parametrize(
+    ("role", "near"),
+    [
+        ("human", "user"),
+        ("User", "user"),
+        ("AI", "assistant"),
+        ("asistant", "assistant"),
+        ("sytem", "system"),
+        ("narrator", None),
+    ],
+)
+def test_a_role_of_other_libraries_is_told_what_it_is_here(
+    role: str, near: str | None
+) -> None:
+    with pytest.raises(InputError) as told:
+        read({"role": role, "content": SECRET})
+    asked = str(told.value).partition("; did you mean ")[2]
+    assert asked == (f"{near!r}?" if near else "")
+
+
 def test_speakers_keep_their_names() -> None:
     found = read([user("hello", name="ana"), user("I have a twin", name=" bo \n b ")])
     assert [m.name for m in found.messages] == ["ana", "bo b"]

@@ -82,7 +82,8 @@ async def _work(config: "Config") -> None:
 def _flat(value: object) -> str:
     """A count, or several with their names."""
     if isinstance(value, Mapping):
-        return visible(", ".join(f"{name} {_flat(n)}" for name, n in value.items()))
+        said = ", ".join(f"{name} {_flat(n)}" for name, n in value.items())
+        return visible(said) or "none"
     if isinstance(value, (list, tuple)):
         return visible(", ".join(map(str, value))) or "none"
     return "none" if value is None else visible(str(value))

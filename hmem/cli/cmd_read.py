@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hmem.cli import options
-from hmem.cli.failing import Failed
+from hmem.cli.failing import A_TURN, Failed
 from hmem.cli.opening import looking
 from hmem.cli.printing import (
     print_event,
@@ -126,6 +126,9 @@ def history(*, row_id: str, user_id: str, path: Path | None, as_json: bool) -> N
     """
     with looking(path) as mem:
         events = mem.history(row_id, user_id=user_id)
+        row = None if events else mem.get(row_id, user_id=user_id)
+    if row is not None and row.kind == "turn":
+        raise Failed(A_TURN)
     if not events:
         raise Failed("no memory of this user has that id")
     if as_json:
@@ -136,9 +139,8 @@ def history(*, row_id: str, user_id: str, path: Path | None, as_json: bool) -> N
 
 
 def _doubt(found: "SearchResult", likely: float) -> None:
-    """Say that the answer is probably not there, and what the nearest rows lack."""
-    lacked = dict.fromkeys(word for miss in found.near_misses for word in miss.lacks)
-    without = f"; what is nearest lacks: {', '.join(lacked)}" if lacked else ""
-    click.echo(
-        visible(f"probably no answer is stored ({likely:.2f}){without}"), err=True
-    )
+    """Say that the answer may not be there, and what the nearest row lacks."""
+    lacked = found.near_misses[0].lacks if found.near_misses else ()
+    without = f"; what is nearest does not say: {', '.join(lacked)}" if lacked else ""
+    line = f"the answer may not be stored (answerability {likely:.2f}){without}"
+    click.echo(visible(line), err=True)

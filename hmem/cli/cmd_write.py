@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hmem.cli import options
-from hmem.cli.failing import Failed, Misused
+from hmem.cli.failing import A_TURN, Failed, Misused
 from hmem.cli.opening import editing, settings
 from hmem.cli.printing import print_json, receipt_line, receipt_values
 from hmem.cli.progress import progress
@@ -124,6 +124,9 @@ def delete(
     """
     with editing(path) as mem:
         closed = mem.delete(row_id, user_id=user_id, observed_at=observed_at)
+        row = None if closed else mem.get(row_id, user_id=user_id)
+    if row is not None and row.kind == "turn":
+        raise Failed(A_TURN)
     if not closed:
         raise Failed("no open memory of this user has that id; nothing was closed")
     if as_json:
@@ -235,10 +238,12 @@ def _tell(receipts: "Sequence[SyncReceipt]", entries: int, *, as_json: bool) -> 
             {"entries": entries, "receipts": [receipt_values(r) for r in receipts]}
         )
         return
+    before = sum(receipt.repeated for receipt in receipts)
     if len(receipts) <= _SHOWN:
         for receipt in receipts:
             click.echo(receipt_line(receipt))
         return
     states = [receipt.status for receipt in receipts]
     counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
-    click.echo(f"{entries} entries in {len(receipts)} jobs: {counts}")
+    repeated = f" ({before} of them stored before)" if before else ""
+    click.echo(f"{entries} entries in {len(receipts)} jobs: {counts}{repeated}")

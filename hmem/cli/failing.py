@@ -2,6 +2,8 @@
 
 import click
 
+A_TURN = "that id is a turn's: what was said stays as it was; `hmem erase` destroys it"
+
 
 class Failed(click.ClickException):
     """It could not be done."""

@@ -41,7 +41,13 @@ def needs_store(config: "Config") -> None:
 def without_models(config: "Config") -> "Config":
     """Nothing is loaded, called or worked on: for what only reads and writes rows."""
     return replace(
-        config, worker="off", llm=None, mode="raw", embed="none", allow_degraded=True
+        config,
+        worker="off",
+        llm=None,
+        mode="raw",
+        embed="none",
+        rerank="none",
+        allow_degraded=True,
     )
 
 

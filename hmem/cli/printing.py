@@ -128,7 +128,8 @@ def receipt_values(receipt: "SyncReceipt") -> dict[str, Any]:
 def receipt_line(receipt: "SyncReceipt") -> str:
     """A receipt and its end in one line."""
     end = _ended(receipt.seen) if receipt.seen else receipt.status
-    return visible(f"{receipt.id}  {end}" if receipt.id else end)
+    before = "stored before; " if receipt.repeated else ""
+    return visible(f"{receipt.id}  {before}{end}" if receipt.id else end)
 
 
 def _ended(result: AddResult) -> str:

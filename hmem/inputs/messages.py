@@ -53,6 +53,11 @@ from hmem.times import moment
 MAX_NAME = 256
 MAX_MESSAGE_ID_BYTES = 512
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
+_OTHER_ROLES = {
+    **dict.fromkeys(("human", "customer", "client"), "user"),
+    **dict.fromkeys(("ai", "bot", "agent", "model", "gpt"), "assistant"),
+}
+"""What others call them."""
 _UNSTORED = frozenset(("system", "developer"))
 _TEXTS = frozenset(("text", "input_text", "output_text"))
 _MARKERS = ("image", "audio", "video", "file")
@@ -147,8 +152,10 @@ def _message(
     if isinstance(role, str) and role in _UNSTORED:
         return Skipped(reason="system message")
     if not isinstance(role, str) or role not in _ROLES:
-        allowed = ", ".join([*_ROLES, *sorted(_UNSTORED)])
-        raise InputError(f"{where} must have a role of {allowed}")
+        allowed = [*_ROLES, *sorted(_UNSTORED)]
+        near = meant(role, allowed, _OTHER_ROLES)
+        asked = f"; did you mean {near!r}?" if near else ""
+        raise InputError(f"{where} must have a role of {', '.join(allowed)}{asked}")
     called = _note_calls(given, calls)
     text = clean(_text(given, where))
     if len(text) > config.max_message_chars:

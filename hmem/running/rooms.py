@@ -142,6 +142,7 @@ class Rooms:
     async def _accepted(self, user_id: str, accepted: Accepted) -> Receipt:
         if not accepted.created:
             receipt = self.receipt(accepted.job_id, user_id)
+            receipt.repeated = True
             await receipt.refresh()
             return receipt
         self.events("accepted", job_id=accepted.job_id, user_id=user_id)

@@ -26,6 +26,11 @@ class SyncReceipt:
         return self._inner.user_id
 
     @property
+    def repeated(self) -> bool:
+        """See `Receipt.repeated`."""
+        return self._inner.repeated
+
+    @property
     def status(self) -> JobStatus:
         """As last seen; `refresh()` looks again."""
         return self._inner.status
