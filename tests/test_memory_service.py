@@ -58,6 +58,33 @@ async def test_an_embedder_that_fails_or_hangs_degrades_the_search(
         assert found.degraded == ("embedder_failed",)
 
 
+async def test_an_embedder_whose_own_call_is_cancelled_has_failed(
+    config: Config,
+) -> None:
+    """Nobody cancelled the search: a connection or a task of the embedder's ended."""
+
+    class Cancelled(HashEmbedder):
+        broken = True
+
+        async def embed(self, texts: Any, *, purpose: Any = "passage") -> Any:
+            if self.broken:
+                self.broken = False
+                call = asyncio.ensure_future(asyncio.sleep(60))
+                asyncio.get_running_loop().call_soon(call.cancel)
+                await call
+            return await super().embed(texts, purpose=purpose)
+
+    embedder = Cancelled()
+    async with AsyncMemory(config, embedder=embedder) as mem:
+        receipt = await mem.add("I keep bees", user_id="u")
+        assert (await receipt.result(timeout=20)).status == "done"  # tried again
+        embedder.broken = True
+        found = await mem.search("bees please", user_id="u")
+        assert [hit.text for hit in found] == ["I keep bees"]
+        assert found.degraded == ("embedder_failed",)
+        assert (await mem.search("bees please", user_id="u")).degraded == ()
+
+
 async def test_a_degraded_search_is_told(config: Config) -> None:
     told: list[tuple[str, ...]] = []
 

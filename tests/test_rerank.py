@@ -268,6 +268,7 @@ BROKEN: dict[str, Callable[[str, Sequence[str]], Any]] = {
     "a ModelError": failing(ModelError("down")),
     "any other error": failing(RuntimeError(QUERY)),
     "a timeout of its own": failing(TimeoutError()),
+    "a call of its own that was cancelled": failing(asyncio.CancelledError()),
     "one score too few": lambda q, t: np.zeros(len(t) - 1, np.float32),
     "one score too many": lambda q, t: np.zeros(len(t) + 1, np.float32),
     "a column": lambda q, t: np.zeros((len(t), 1), np.float32),

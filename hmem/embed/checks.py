@@ -1,5 +1,6 @@
 """What every embedder checks of what goes in and what comes out."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
@@ -33,6 +34,10 @@ async def embed(
         rows = np.asarray(found, dtype=np.float32)
     except HmemError:
         raise
+    except asyncio.CancelledError as e:
+        if being_cancelled():
+            raise
+        raise EmbedderError("the embedder failed: it was cancelled itself") from e
     except Exception as e:
         raise EmbedderError(f"the embedder failed: {type(e).__name__}") from e
     if rows.ndim != 2 or len(rows) != len(texts):
@@ -42,6 +47,13 @@ async def embed(
     if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
         raise EmbedderError("the embedder returned a vector with NaN, Inf or no length")
     return rows
+
+
+def being_cancelled() -> bool:
+    """Whether a CancelledError is for the task that sees it. Otherwise something that it
+    waited for was cancelled, which nobody asked of the caller."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def unit_rows(

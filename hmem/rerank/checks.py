@@ -1,10 +1,12 @@
 """What is checked of a reranker's scores, whoever brought it."""
 
+import asyncio
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hmem.embed.checks import being_cancelled
 from hmem.errors import ModelError
 from hmem.protocols import Reranker
 
@@ -21,6 +23,10 @@ async def rerank(
         scores = np.asarray(await reranker.rerank(query, given))
     except ModelError:
         raise
+    except asyncio.CancelledError as e:
+        if being_cancelled():
+            raise
+        raise ModelError("the reranker failed: it was cancelled itself") from e
     except Exception as e:
         raise ModelError(f"the reranker failed: {type(e).__name__}") from e
     if scores.dtype.kind not in "fiu":
