@@ -1,5 +1,6 @@
 """Filters over stored rows: which labels there are, and what is no label."""
 
+import json
 from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -194,6 +195,13 @@ def test_a_column_that_is_no_label_is_refused(key: str) -> None:
             {"at": {"eq": "2026-05", "lt": "2026-05"}}, InputError, id="before"
         ),
         pytest.param({"city": {"gt": 5, "lt": 3}}, InputError, id="impossible"),
+        pytest.param({"kind": "memory", "role": "user"}, InputError, id="memory-role"),
+        pytest.param(
+            {"AND": [{"kind": {"ne": "memory"}}, {"importance": {"gte": 3}}]},
+            InputError,
+            id="turn-importance",
+        ),
+        pytest.param({"speaker": "Ana", "verified": True}, InputError, id="of-two"),
         pytest.param({"source_ids": 3}, InputTypeError, id="sources"),
         pytest.param({"city": {"is": 1}}, InputError, id="operator"),
         pytest.param([("city", 1)], InputTypeError, id="no-mapping"),
@@ -203,6 +211,25 @@ def test_what_no_row_can_fit_is_refused(filters: Any, error: type[Exception]) ->
     with pytest.raises(error) as failed:
         read_row_filter(filters, zone=UTC_ZONE)
     assert "filters" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"kind": "memory", "role": None},
+        {"kind": "memory", "role": {"ne": "user"}},
+        {"kind": "turn", "category": {"exists": False}},
+        {"OR": [{"role": "user"}, {"category": "semantic"}]},
+        {"kind": "memory", "NOT": {"role": "user"}},
+        {"kind": "memory", "metadata.role": "user"},
+        {"kind": ["memory", "turn"], "role": "user"},
+    ],
+    ids=json.dumps,
+)
+def test_labels_of_one_kind_may_be_asked_of_the_other_where_a_row_may_fit(
+    filters: Any,
+) -> None:
+    assert read_row_filter(filters, zone=UTC_ZONE) is not None
 
 
 def test_a_filter_that_leaves_nothing_out_is_none() -> None:
@@ -222,5 +249,5 @@ def test_keys_that_no_row_has_are_told_and_labels_never() -> None:
     asked = read({"city": 1, "cty": 2, "a.c.d": 3, "metadata.x": 4, "expires_at": None})
     assert asked.lacking([FACT, TURN]) == ("cty", "metadata.x")
     assert asked.lacking([TURN]) == ("a.c.d", "cty", "metadata.x")
-    every = {label: {"exists": True} for label in LABELS}
-    assert read({**every, "metadata": {"exists": True}}).lacking([]) == ()
+    every = [{label: {"exists": True}} for label in (*sorted(LABELS), "metadata")]
+    assert read({"OR": every}).lacking([]) == ()

@@ -51,6 +51,16 @@ _NAMED = ("kind", "category")
 _TYPES: Mapping[str, Type] = {"verified": "bool", "importance": "number"}
 LABELS = frozenset((*_TEXTS, *_STAMPS, *_DOMAINS, "source_ids"))
 """What a row may be asked for besides its metadata."""
+_OF_ONE: Mapping[str, frozenset[str]] = {
+    "memory": frozenset(
+        (
+            *("category", "importance", "verified", "source_ids"),
+            *("valid_from", "event_start", "event_end", "expires_at"),
+        )
+    ),
+    "turn": frozenset(("role", "speaker", "message_id", "observed_at")),
+}
+"""The labels that only one kind of row has."""
 
 _MEANT = {
     "agent": "agent_id",
@@ -105,6 +115,10 @@ def read_row_filter(
         _check_name(field.key, name)
         if field.key in LABELS:
             _check_values(field, f"{name}: '{field.key}'")
+    if not any(_may_fit(found.root, kind) for kind in _OF_ONE):
+        raise InputError(
+            f"{name} can fit no row: what it asks of memories no turn has, and the reverse"
+        )
     return RowFilter(found) if found else None
 
 
@@ -257,6 +271,26 @@ def _check_values(field: Field, where: str) -> None:
             values = (*values, None)
         if not any(fits({field.key: value}) for value in values):
             raise InputError(f"{where} can fit no row")
+
+
+def _may_fit(root: Node, kind: str) -> bool:
+    """Whether a row of this kind may fit, by the labels that it has. What stands under OR
+    and NOT is not looked at."""
+    others = set().union(*(of for name, of in _OF_ONE.items() if name != kind))
+    for field in _needed(root):
+        held = {"kind": kind}.get(field.key)
+        if (held or field.key in others) and not field.check()({field.key: held}):
+            return False
+    return True
+
+
+def _needed(node: Node) -> Iterator[Field]:
+    """The fields that every row must fit."""
+    if isinstance(node, Field):
+        yield node
+    elif isinstance(node, Every):
+        for part in node.parts:
+            yield from _needed(part)
 
 
 def _check_test(label: str, test: Test, where: str) -> None:
