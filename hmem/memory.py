@@ -11,6 +11,7 @@ from hmem.protocols import LLM, Clock, Embedder, Priority, Reranker, Store
 from hmem.reading import Reading
 from hmem.receipts import Receipt
 from hmem.records import Erased, MemoryRecord, Preview
+from hmem.running.naming import face
 from hmem.saying import read_call
 from hmem.scoped import Scoped
 from hmem.times import Time, utc_now
@@ -18,6 +19,7 @@ from hmem.times import Time, utc_now
 _LATE = "the timeout ran out before the model had answered"
 
 
+@face
 class AsyncMemory(Reading):
     """Durable, dated memory per user, for asyncio.
 

@@ -15,8 +15,10 @@ from hmem import (
     DeadlineError,
     EmbeddingSpaceError,
     InputError,
+    Memory,
     ReadOnlyStoreError,
     Scoped,
+    SyncScoped,
 )
 from hmem.testing.fakes import (
     FailingEmbedder,
@@ -178,6 +180,21 @@ async def test_a_mode_that_is_not_there_yet_is_an_error(config: Config) -> None:
 
 
 # -------------------------------------------------------------- scope, events, logs
+
+
+@pytest.mark.parametrize("face", [AsyncMemory, Memory, Scoped, SyncScoped])
+def test_an_argument_that_there_is_not_is_told_with_the_public_name(
+    config: Config, face: type
+) -> None:
+    mem = (Memory if "Sync" in face.__name__ else AsyncMemory)(config)
+    one: Any = mem.scoped(user_id="u") if "Scoped" in face.__name__ else face(config)
+    verbs = [name for name, _ in inspect.getmembers(face, inspect.isfunction)]
+    for verb in (v for v in verbs if not v.startswith("_")):
+        if verb == "scoped":
+            continue
+        with pytest.raises(TypeError) as told:
+            getattr(one, verb)(run_id="r")
+        assert str(told.value).startswith(f"{face.__name__}.{verb}() got"), verb
 
 
 async def test_the_scoped_verbs_are_the_same_verbs(mem: AsyncMemory) -> None:

@@ -15,6 +15,7 @@ from hmem.records import (
     MemoryRecord,
     Preview,
 )
+from hmem.running.naming import face
 from hmem.running.opening import DRAIN
 from hmem.sync.admin import SyncAdmin
 from hmem.sync.loop import LoopThread
@@ -24,6 +25,7 @@ from hmem.sync.scoped import SyncScoped
 from hmem.times import Time
 
 
+@face
 class Memory(SyncReading):
     """Durable, dated memory per user, for code without an event loop.
 
