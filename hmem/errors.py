@@ -252,8 +252,8 @@ class EmbedderError(ModelError):
 
 
 class LLMError(ModelError):
-    """The chat model failed. `usage` is what the attempt cost all the same, a Usage, or None
-    where that is not known. `why` says what can be done about it:
+    """The chat model failed. `why` is one of the words below and says what can be done;
+    `usage` is what the attempt cost all the same (a Usage, or None where that is not known).
 
     down      it cannot be reached, timed out, or answers 5xx: wait
     busy      too many requests: wait, `retry_after` seconds if it said so

@@ -149,10 +149,19 @@ class SearchResult:
     whatever `k` and `min_score` are (None with `k=0`); below a half `near_misses` are the
     few rows whose own words are most like it. It is fitted on English questions, and lower
     where words alone are searched. See docs/retrieval.md for what it is worth.
-    `pending` counts the user's accepted turns that are not processed yet; `degraded` names
-    what was missing (`"embedder_timeout"`, `"lexical_only"`, ...), empty when nothing was.
-    `"unknown_filter_key:<key>"` is a key of the filters that is no label and that none of
-    the user's rows has.
+    `pending` counts the user's accepted turns that are not processed yet. `degraded` names
+    what was missing, and is empty when nothing was:
+
+        lexical_only           no embedder or no vectors yet: it went by words alone
+        no_embedder            ... and the store has vectors (`Config.allow_degraded`)
+        other_embedding_space  the store's vectors are another model's: words alone
+        embedder_timeout       the embedder was late: words alone
+        embedder_failed        the embedder failed: words alone
+        query_unread           the embedder knows few of the question's words: words alone
+        not_all_embedded       some rows have no vector yet: found by words alone
+        reranker_timeout       the reranker was late: the hits keep their order
+        reranker_failed        the reranker failed: the hits keep their order
+        unknown_filter_key:K   K is no label, and none of the user's rows has such a key
     """
 
     hits: tuple[Hit, ...]
@@ -210,7 +219,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Something that was not stored again, and why. `id` is the row it repeats."""
+    """Something that was not stored as it came, and why, in words for a person: "no text",
+    "system message", "already in session", "duplicate", "redacted: ...", a fact of a model's
+    that was dropped. `id` is the row that it repeats or was to replace, if there is one."""
 
     reason: str
     id: str | None = None

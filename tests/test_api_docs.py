@@ -1,5 +1,6 @@
 """docs/api.md is what `tools/build_api_docs.py` makes of the program today."""
 
+import ast
 import importlib.util
 import inspect
 import re
@@ -41,6 +42,23 @@ def test_every_public_name_is_told_of(text: str) -> None:
     headed = set(re.findall(r"^#+ (\w+)$", text, flags=re.M))
     errors = set(re.findall(r"^\| `(\w+Error)` \|", text, flags=re.M))
     assert set(hmem.__all__) - headed - errors == {"UNCHANGED", "__version__"}
+
+
+def test_every_word_that_degraded_can_hold_is_told_of(text: str) -> None:
+    said: set[str] = set()
+    for module in ("parts", "reranking", "retrieve"):
+        tree = ast.parse((ROOT / "hmem" / f"{module}.py").read_text(encoding="utf-8"))
+        said |= {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(r"[a-z]+(_[a-z]+)+:?", node.value)
+        }
+    part = text.split("### SearchResult\n")[1].split("| field")[0]
+    told = re.findall(r"^    ([a-z_]+:?)K? +\S", part, flags=re.M)
+    assert {"lexical_only", "reranker_failed", "unknown_filter_key:"} <= said
+    assert sorted(told) == sorted(said)
 
 
 @pytest.mark.parametrize("kind", [hmem.AsyncMemory, Admin])
