@@ -115,17 +115,24 @@ def _fact(facts: Heard) -> float | None:
 def _known(view: View, ask: Ask, facts: Heard, turns: Heard) -> float | None:
     """The share of the question's words that were used at all, the rare ones more. The
     user's own id is no such word: who is called Maya seldom says "Maya"."""
-    own = lexical(view.user_id)
-    terms = ask.terms[~np.isin(ask.terms, own)] if len(own) else ask.terms
-    if not len(terms):
-        return None
-    used = np.zeros(len(terms), np.int64)
+    used = np.zeros(len(ask.terms), np.int64)
     docs = 0
     for table, of in ((view.facts, facts), (view.turns, turns)):
-        used += table.lexicon.uses(terms, of.seen)
+        used += table.lexicon.uses(ask.terms, of.seen)
         docs += table.docs
-    rare = np.log1p(docs / (1.0 + used))
-    return float((rare * (used > 0)).sum() / rare.sum())
+    rare = np.log1p(docs / (1.0 + used)) * _others(ask, _own_terms(view.user_id))
+    total = rare.sum()
+    return float(rare[used > 0].sum() / total) if total else None
+
+
+@lru_cache(maxsize=1_024)
+def _own_terms(user_id: str) -> frozenset[int]:
+    return frozenset(lexical(user_id).tolist())
+
+
+def _others(ask: Ask, terms: frozenset[int]) -> Floats:
+    """(terms,) 1 for the question's terms but for some, which get 0."""
+    return np.array([term not in terms for term in ask.terms.tolist()], np.float32)
 
 
 def _about(turns: Turns, ask: Ask, said: Heard) -> float | None:
@@ -137,8 +144,7 @@ def _about(turns: Turns, ask: Ask, said: Heard) -> float | None:
     names = [n for n, name in enumerate(turns.speaker_terms) if name and name <= terms]
     if len(names) != 1 or len(turns.speaker_terms) < 3:  # the first stands for nobody
         return None
-    own = [t for t in ask.terms.tolist() if t not in turns.speaker_terms[names[0]]]
-    like = _like(turns, np.array(own, np.uint32), said)
+    like = _like(turns, ask, _others(ask, turns.speaker_terms[names[0]]), said)
     total = share = 0.0
     for doc in best_first(like, _READ).tolist():
         if like[doc] <= 0:
@@ -159,11 +165,11 @@ def _persons(text: str) -> tuple[int, int]:
     return len(_OWN.findall(text)), len(_YOURS.findall(text))
 
 
-def _like(turns: Turns, terms: NDArray[np.uint32], said: Heard) -> Floats:
+def _like(turns: Turns, ask: Ask, others: Floats, said: Heard) -> Floats:
     """(docs,) how much passages resemble a question, names aside: half of it the share of
     its words that they hold, half their cosine; -inf for those that it may not see."""
-    found = turns.lexicon.postings(terms)
-    rare = np.log1p(turns.docs / (1.0 + found.held))
+    found = turns.lexicon.postings(ask.terms)
+    rare = np.log1p(turns.docs / (1.0 + found.held)) * others
     share = rare / (rare.sum() or 1.0)
     held = np.bincount(found.docs, share[found.term], minlength=turns.docs)
     return said.masked((held.astype(np.float32) + said.cosine) * np.float32(0.5))
