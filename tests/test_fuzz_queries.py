@@ -31,7 +31,7 @@ async def test_no_query_breaks_and_every_script_is_found() -> None:
     assert found["queries"] == 2_000
     assert found["refused_as_blank"] > 50
     assert found["hits"] > 3_000
-    assert set(found["degraded"]) == {"lexical_only", "unknown_filter_key:none"}
+    assert set(found["degraded"]) == {"unknown_filter_key:none"}
     assert max(found["held_ms"].values()) < 4 * queries.HELD_MS, found["held_ms"]
 
 
