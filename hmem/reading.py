@@ -136,7 +136,11 @@ class Reading(Listing):
         result = await self._search(ask, user_id, timeout)
         # Counting a line's tokens costs 20-100 us the first time: not on the loop.
         block = await anyio.to_thread.run_sync(lambda: result.block(max_tokens=cap))
-        return replace(block, degraded=result.degraded) if result.degraded else block
+        return replace(
+            block,
+            degraded=result.degraded,
+            answerability=result.answerability,
+        )
 
     async def get(self, id: str, *, user_id: object) -> MemoryRecord | Episode | None:
         """A memory (closed ones too) or a turn by its id; None for an unknown id and for

@@ -116,8 +116,8 @@ class Block:
     """A prompt block under a hard cap. `text == stable + dynamic`.
 
     `tokens` is an upper bound that holds for cl100k and o200k. `citations` maps the short
-    id printed in a line to the public id of what it shows. `degraded` is the search's, in
-    a block of `context`.
+    id printed in a line to the public id of what it shows. `degraded` and `answerability`
+    are the search's, in a block of `context`.
     """
 
     text: str
@@ -126,6 +126,7 @@ class Block:
     citations: Mapping[str, str]
     tokens: int
     degraded: tuple[str, ...] = field(default=(), compare=False)
+    answerability: float | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return self.text

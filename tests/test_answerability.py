@@ -224,6 +224,8 @@ async def test_a_search_tells_what_came_closest_and_hides_other_users(
         assert all(near.hit.id for near in found.near_misses)
         alone = await mem.search(query, user_id="other")
         assert (alone.answerability or 0) > found.answerability
+        block = await mem.context(query, user_id="ana")
+        assert block.answerability == found.answerability
         strict = await mem.search(query, user_id="ana", min_score=0.99)
         assert not strict.hits
         assert strict.answerability == found.answerability
