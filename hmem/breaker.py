@@ -3,7 +3,7 @@ when it begins and once when it ends.
 
 Without the embedder nothing is claimed (`Breaker`). Without the chat model turns are still
 embedded, and their extraction is put off (`Pause`), unless it is they that it fails on
-(`Blame`).
+(`Blame`). Searches do without what keeps them waiting (`Rest`).
 """
 
 import logging
@@ -43,6 +43,36 @@ def backoff(attempt: int, *, base: float, cap: float) -> float:
     """Seconds to wait after the n-th failure (from 1): doubling, capped, jittered +-25%."""
     pause = min(cap, base * 2.0 ** min(attempt - 1, 30))
     return pause * (0.75 + 0.5 * random.random())
+
+
+class Rest:
+    """On the read path: what kept a search waiting is left alone for a while, the longer,
+    the more often it did. Searches go on without it."""
+
+    def __init__(self, *, base: float, cap: float) -> None:
+        """Seconds of the first pause and of the longest."""
+        self._base = base
+        self._cap = cap
+        self._failures = 0
+        self.until = 0.0
+        self.why = ""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is too early to ask again."""
+        return self._failures > 0 and anyio.current_time() < self.until
+
+    def failed(self, why: str) -> str:
+        """Begin a pause, or a longer one. Returns `why`."""
+        self._failures += 1
+        self.why = why
+        pause = backoff(self._failures, base=self._base, cap=self._cap)
+        self.until = anyio.current_time() + pause
+        return why
+
+    def worked(self) -> None:
+        """It answered."""
+        self._failures = 0
 
 
 class Breaker:

@@ -8,12 +8,13 @@ in their order below. Without the reranker's answer everything stays as it was.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 import anyio
 
-from hmem.breaker import backoff
+from hmem.breaker import Rest
 from hmem.errors import ModelError
 from hmem.protocols import Reranker
 from hmem.rank import Ask
@@ -42,28 +43,6 @@ class Looked(Generic[T]):
     why: str = ""
 
 
-@dataclass(slots=True)
-class _Rest:
-    """A reranker that fails is left alone for a while, the longer, the more often it has:
-    no search after the first waits for what is down."""
-
-    why: str = ""
-    failures: int = 0
-    until: float = 0.0
-
-    def failed(self, why: str) -> str:
-        """Begin a pause, or a longer one."""
-        self.why, self.failures = why, self.failures + 1
-        pause = backoff(self.failures, base=_SHORTEST, cap=_LONGEST)
-        self.until = anyio.current_time() + pause
-        return why
-
-    @property
-    def lasts(self) -> bool:
-        """Whether it is too early to ask again."""
-        return self.failures > 0 and anyio.current_time() < self.until
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondLook:
     """Asks a reranker about the best `candidates` hits, for at most `timeout` seconds.
@@ -73,7 +52,7 @@ class SecondLook:
     candidates: int
     timeout: float
     zone: ZoneInfo
-    _rest: _Rest = field(default_factory=_Rest)
+    rest: Rest = field(default_factory=partial(Rest, base=_SHORTEST, cap=_LONGEST))
 
     def first(self, ask: Ask) -> Ask:
         """What to find for an Ask, so that there is something to choose from. `min_score`
@@ -102,8 +81,8 @@ class SecondLook:
     async def _scores(self, query: str, texts: list[str]) -> tuple[Floats | None, str]:
         """(n,) the reranker's scores, or why there are none. Half of what is left of a
         caller's own deadline is the most that it gets: the first order is an answer."""
-        if self._rest.lasts:
-            return None, self._rest.why
+        if self.rest.lasts:
+            return None, self.rest.why
         left = (anyio.current_effective_deadline() - anyio.current_time()) / 2
         try:
             with anyio.fail_after(min(self.timeout, left)):
@@ -111,11 +90,11 @@ class SecondLook:
         except TimeoutError:
             if left < self.timeout:  # it may be the caller who was in a hurry
                 return None, "reranker_timeout"
-            return None, self._rest.failed("reranker_timeout")
+            return None, self.rest.failed("reranker_timeout")
         except ModelError as e:
             log.warning("hits keep their first order: %s", e)
-            return None, self._rest.failed("reranker_failed")
-        self._rest.failures = 0
+            return None, self.rest.failed("reranker_failed")
+        self.rest.worked()
         return scores, ""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import numpy as np
 
+from hmem.breaker import Rest
 from hmem.config import Config
 from hmem.embed.checks import embed
 from hmem.errors import EmbedderError
@@ -40,6 +41,9 @@ log = logging.getLogger("hmem.retrieve")
 FILTERED = 10
 """What a filter takes for a row, as a multiple of a search: 2 to 4 microseconds."""
 
+_SHORTEST, _LONGEST = 0.5, 10.0
+"""Seconds for which an embedder that kept a search waiting is left alone."""
+_MOMENT = 0.005
 MANY_TERMS = 16
 """So many words of a question take a search's time once more."""
 LEAST_KNOWN = 0.5
@@ -86,6 +90,7 @@ class Retriever:
         self._store = store
         self._config = config
         self._embedder = embedder
+        self._rest = Rest(base=_SHORTEST, cap=_LONGEST)
         self._words: KnowsWords | None = None
         if embedder is not None and isinstance(embedder, KnowsWords):
             self._words = embedder
@@ -182,18 +187,32 @@ class Retriever:
             return None, ("other_embedding_space",)
         if self._words is not None and self._words.known(ask.query) < LEAST_KNOWN:
             return None, ("query_unread",)
-        limit = embed_timeout or self._config.query_embed_timeout
+        vector, why = await self._embedded(self._embedder, ask.query, embed_timeout)
+        if vector is not None and len(vector) != space.dim:
+            return None, ("other_embedding_space",)
+        return vector, (why,) if why else ()
+
+    async def _embedded(
+        self, embedder: Embedder, query: str, timeout: float | None
+    ) -> tuple[Floats | None, str]:
+        """The query's vector, or why there is none. What kept a search waiting for as long
+        as it may is given a moment only, for a while: what is remembered is there at
+        once."""
+        patience = self._config.query_embed_timeout
+        limit, resting = timeout or patience, self._rest.lasts
         try:
-            with anyio.fail_after(limit):
-                vectors = await embed(self._embedder, [ask.query], purpose="query")
+            with anyio.fail_after(min(limit, _MOMENT) if resting else limit):
+                vectors = await embed(embedder, [query], purpose="query")
         except TimeoutError:
-            return None, ("embedder_timeout",)
+            if not resting and limit >= patience:  # else the caller was in a hurry
+                self._rest.failed("embedder_timeout")
+            return None, "embedder_timeout"
         except EmbedderError as e:
             log.warning("searching by words alone: %s", e)
-            return None, ("embedder_failed",)
-        if vectors.shape[1] != space.dim:
-            return None, ("other_embedding_space",)
-        return vectors[0], ()
+            return None, "embedder_failed"
+        if not resting:
+            self._rest.worked()
+        return vectors[0], ""
 
 
 class _Look:

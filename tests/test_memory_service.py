@@ -48,6 +48,42 @@ async def test_without_an_embedder_reads_say_so(config: Config) -> None:
         assert found.degraded == ("lexical_only",)
 
 
+class Sleepy(HashEmbedder):
+    """Answers after so many seconds."""
+
+    seconds = 0.0
+
+    async def embed(self, texts: Any, **more: Any) -> Any:
+        await asyncio.sleep(self.seconds)
+        return await super().embed(texts, **more)
+
+
+async def test_an_embedder_that_kept_a_search_waiting_gets_but_a_moment_for_a_while(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmem.breaker.backoff", lambda *_args, **_more: 3_600.0)
+    embedder = Sleepy()
+    config = replace(config, query_embed_timeout=0.2)
+    async with AsyncMemory(config, embedder=embedder) as mem:
+
+        async def degraded(query: str) -> tuple[str, ...]:
+            return (await mem.search(query, user_id="u")).degraded
+
+        await mem.add("I keep bees", user_id="u", wait=True)
+        while await degraded("known"):
+            mem._rooms.retriever._rest.until = 0.0  # a busy machine
+        embedder.seconds = 3_600.0
+        assert await degraded("waited for") == ("embedder_timeout",)
+        embedder.seconds = 0.1  # in time, but for the pause
+        assert await degraded("not waited for") == ("embedder_timeout",)
+        assert await degraded("known") == ()
+        embedder.seconds = 0.0
+        mem._rooms.retriever._rest.until = 0.0
+        while await degraded("again"):
+            mem._rooms.retriever._rest.until = 0.0
+        assert not mem._rooms.retriever._rest.lasts
+
+
 async def test_an_embedder_that_fails_or_hangs_degrades_the_search(
     config: Config,
 ) -> None:

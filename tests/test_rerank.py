@@ -335,7 +335,7 @@ async def test_a_reranker_that_is_late_leaves_the_first_order_and_is_named(
 async def test_a_reranker_that_failed_is_left_alone_for_a_while(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hmem.reranking._SHORTEST", 60.0)
+    monkeypatch.setattr("hmem.breaker.backoff", lambda *_args, **_more: 60.0)
     works: list[str] = []
 
     def sometimes(query: str, texts: Sequence[str]) -> Any:
@@ -354,11 +354,11 @@ async def test_a_reranker_that_failed_is_left_alone_for_a_while(
 
         assert await asked() == (1, ("reranker_failed",))
         assert await asked() == (1, ("reranker_failed",))
-        look._rest.until = 0.0
+        look.rest.until = 0.0
         assert await asked() == (2, ("reranker_failed",))
         assert await asked() == (2, ("reranker_failed",))
         works.append("again")
-        look._rest.until = 0.0
+        look.rest.until = 0.0
         assert await asked() == (3, ())
         assert await asked() == (4, ())
 
