@@ -229,7 +229,7 @@ class _Look:
         found, judged = rank_and_judge(view, self._ask, self._query, self._weights)
         pending = 0
         if view.pending:
-            pending = int(np.isin(view.turns.job.view, list(view.pending)).sum())
+            pending = int(np.count_nonzero(view.waiting))
         explain, older = self._ask.explain, replaced(view, self._ask)
         return _Read(
             hits=tuple(

@@ -78,7 +78,8 @@ def _cosines(
     else:
         return None
     if len(waiting):
-        fair = np.float32(w.unembedded) * np.linspace(1.0, 1.2, len(waiting))
+        newer = np.arange(len(waiting)) / max(1, len(waiting) - 1)
+        fair = np.float32(w.unembedded) * (1.0 + 0.2 * newer)
         own[waiting] = fair
         window[waiting] = np.maximum(window[waiting], fair)
     return own[:-1], window

@@ -54,12 +54,18 @@ def delta(conn: sqlite3.Connection, user_id: str, since: Mark | None) -> Delta |
         turns=_turns_since(conn, account, start.turn_seq),
         lexical=[
             block
-            for kind, after in zip(_KINDS, start.lexical, strict=True)
+            for kind, after, upto in zip(
+                _KINDS, start.lexical, now.lexical, strict=True
+            )
+            if upto > after
             for block in streams.lexical_since(conn, account, kind, after)
         ],
         vectors=[
             block
-            for kind, after in zip(_KINDS, start.vectors, strict=True)
+            for kind, after, upto in zip(
+                _KINDS, start.vectors, now.vectors, strict=True
+            )
+            if upto > after
             for block in streams.vectors_since(conn, account, kind, after)
         ],
         entities=streams.entities_since(conn, account, start.generation),

@@ -33,6 +33,7 @@ class Facts(Table[MemoryRow]):
         self.replaced: dict[str, list[int]] = {}
         self.past = Past()
         self.entities: dict[str, tuple[NDArray[np.int64], float]] = {}
+        self._name_bytes = 0
         # Plain tuples all through, which the garbage collector leaves out.
         self._entity_terms: dict[int, tuple[tuple[tuple[int, ...], str], ...]] = {}
         self._named: tuple[list[str], NDArray[np.int64], NDArray[np.int64]] | None = (
@@ -106,7 +107,11 @@ class Facts(Table[MemoryRow]):
                 if terms:
                     others = self._entity_terms.get(terms[0], ())
                     self._entity_terms[terms[0]] = (*others, (terms, name))
+                self._name_bytes += 300
             found = [at for seq in seqs if (at := self.row_of(seq)) is not None]
+            self._name_bytes += 8 * (
+                len(found) - len(self.entities.get(name, ((),))[0])
+            )
             weight = 1.0 / (1.0 + log2(len(found))) if found else 0.0
             self.entities[name] = np.array(found, np.int64), weight
 
@@ -198,10 +203,9 @@ class Facts(Table[MemoryRow]):
     def nbytes(self) -> int:
         """Bytes held."""
         columns = (*self.times.values(), self.category, self.importance)
-        names = sum(a.nbytes + 300 for a, _ in self.entities.values())
         links = 200 * len(self._linked)
         held = super().nbytes + self.past.nbytes
-        return held + sum(c.nbytes for c in columns) + names + links
+        return held + sum(c.nbytes for c in columns) + self._name_bytes + links
 
 
 def _time(row: MemoryRow, name: str) -> int:

@@ -15,6 +15,7 @@ from hmem.views.sources import Sources
 from hmem.views.turns import Turns
 
 MakeIndex = Callable[[int], VectorIndex]
+_FEW_JOBS = 8
 _RECORDS = 512
 """Records kept: making one takes 3 to 8 microseconds, but each is one more object that the
 garbage collector goes through."""
@@ -38,6 +39,7 @@ class View:
         self.facts = Facts(self._make_index(dim) if dim else None)
         self.sources = Sources()
         self.pending: frozenset[int] = frozenset()
+        self._waiting: NDArray[np.bool_] | None = None
         self._records: dict[tuple[Kind, int], MemoryRecord | Episode] = {}
 
     def apply(self, delta: Delta) -> None:
@@ -45,7 +47,7 @@ class View:
         if delta.whole:
             self._clear()
         self.mark = delta.mark
-        self.pending = delta.pending
+        self.pending, self._waiting = delta.pending, None
         if delta.turns:
             self.sources.add_turns(len(self.turns), delta.turns)
             self.turns.append(delta.turns)
@@ -80,8 +82,21 @@ class View:
             return docs
         if kind == "memory":
             return docs[:0]
-        jobs = self.turns.job.view[self.turns.doc_row.view[docs]]
-        return docs[~np.isin(jobs, list(self.pending))]
+        free = ~self.waiting[self.turns.doc_row.view[docs]]
+        return np.asarray(docs[free])
+
+    @property
+    def waiting(self) -> NDArray[np.bool_]:
+        """(turns,) whether a turn's job has not ended. Not to be written to."""
+        if self._waiting is None:
+            jobs = self.turns.job.view
+            if len(self.pending) > _FEW_JOBS:
+                self._waiting = np.isin(jobs, list(self.pending))
+            else:
+                self._waiting = np.zeros(len(jobs), np.bool_)
+                for job in self.pending:
+                    self._waiting |= jobs == job
+        return self._waiting
 
     def record(self, kind: Kind, at: int) -> MemoryRecord | Episode:
         """The row at a position as a record; the last few are kept."""
