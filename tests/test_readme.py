@@ -63,7 +63,7 @@ def test_the_two_commands_are_one_line_each() -> None:
     first, second = blocks("sh")
     assert first.count("\n") == second.count("\n") == 1
     assert first.strip().endswith("hmem demo --install")
-    assert second.strip().endswith("pytest -q -n 2")
+    assert second.strip().endswith("pytest -q -n 3")
     for line in (first, second):
         assert line.startswith("python3 -m venv .venv && ")
 
