@@ -30,7 +30,6 @@ from benchmarks_perf.houses import (
 from benchmarks_perf.people import Writer
 from hmem.rank import Ask, rank, rank_and_judge
 from hmem.rank.replaced import replaced
-from hmem.records import EMPTY
 from hmem.retrieve import _hit
 from hmem.scoring import Weights
 
@@ -65,7 +64,7 @@ async def warm(
         with timed(t["hits"]):
             older = replaced(view, ask)
             for one in found:
-                _hit(view, one, EMPTY, older)
+                _hit(view, one, older)
     p50 = {name: us(seconds)["p50"] for name, seconds in t.items()}
     parts = {name: p50[name] for name in ("read_ask", "delta", "rank", "hits")}
     return {

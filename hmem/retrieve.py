@@ -2,7 +2,7 @@
 where there is a reranker, hand out hits."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
@@ -17,7 +17,6 @@ from hmem.protocols import Embedder, KnowsWords, Reranker, Space, Store
 from hmem.rank import Ask, Found, rank_and_judge
 from hmem.rank.replaced import replaced
 from hmem.records import (
-    EMPTY,
     Block,
     Episode,
     Hit,
@@ -230,23 +229,17 @@ class _Look:
         pending = 0
         if view.pending:
             pending = int(np.count_nonzero(view.waiting))
-        explain, older = self._ask.explain, replaced(view, self._ask)
+        older = replaced(view, self._ask)
+        hits = tuple(_hit(view, one, older) for one in found)
+        near = [(_hit(view, one.found, older), one.lacks) for one in judged.near]
         return _Read(
-            hits=tuple(
-                _hit(view, f, f.parts if explain else EMPTY, older) for f in found
-            ),
+            hits=hits,
             passages=tuple(view.table(f.kind).passage(f.doc) for f in found),
             pending=pending,
             lacking=lacking(view),
             unknown=unknown_keys(view, self._ask.keep),
             answerability=judged.answerability,
-            near_misses=tuple(
-                NearMiss(
-                    hit=_hit(view, n.found, n.found.parts if explain else EMPTY, older),
-                    lacks=n.lacks,
-                )
-                for n in judged.near
-            ),
+            near_misses=tuple(NearMiss(hit=hit, lacks=lacks) for hit, lacks in near),
         )
 
 
@@ -274,7 +267,6 @@ def unknown_keys(view: View, keep: "RowFilter | None") -> tuple[str, ...]:
 def _hit(
     view: View,
     found: Found,
-    explain: Mapping[str, float],
     older: Callable[[int], tuple[MemoryRecord, ...]],
 ) -> Hit:
     record = view.record(found.kind, found.at)
@@ -292,7 +284,7 @@ def _hit(
             agent_id=record.agent_id,
             session_id=record.session_id,
             pending=record.pending,
-            explain=explain,
+            explain=found.parts,
             episode=record,
         )
     return Hit(
@@ -303,7 +295,7 @@ def _hit(
         at=record.valid_from,
         agent_id=record.agent_id,
         session_id=record.session_id,
-        explain=explain,
+        explain=found.parts,
         source_ids=record.source_ids,
         replaced=older(found.at),
         memory=record,

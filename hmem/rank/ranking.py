@@ -1,5 +1,6 @@
 """All signals and lifts of both kinds -> one list."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from hmem.rank.fusion import by_rank
 from hmem.rank.lifts import Parts, date, doubt, hold_back, lend, total
 from hmem.rank.masks import fact_mask, turn_mask
 from hmem.rank.signals import fact_parts, seen_docs, turn_parts
-from hmem.records import Kind
+from hmem.records import EMPTY, Kind
 from hmem.scoring import HALF, Floats, Weights, answerability, best_first
 from hmem.views.facts import Facts
 from hmem.views.table import best_passage
@@ -46,7 +47,7 @@ class Judged(NamedTuple):
 
 def rank(view: View, ask: Ask, query: Floats | None, weights: Weights) -> list[Found]:
     """The best `ask.k` rows over turns and facts; filters apply before the choice."""
-    return _Ranking(view, ask, query, weights).found()
+    return _Ranking(view, ask, query, weights).found(explain=True)
 
 
 def rank_and_judge(
@@ -59,8 +60,8 @@ def rank_and_judge(
         by_value = _Ranking(view, ask, query, replace(weights, fusion="sum"))
     signs = by_value.signs()
     value = answerability(signs) if signs.match else 0.0
-    near = ranking.near() if 0.0 < value < HALF else ()
-    return ranking.found(), Judged(value, near, signs)
+    near = ranking.near(explain=ask.explain) if 0.0 < value < HALF else ()
+    return ranking.found(explain=ask.explain), Judged(value, near, signs)
 
 
 class _Ranking:
@@ -87,18 +88,22 @@ class _Ranking:
         )
         self._rows = np.concatenate(
             [
-                np.where(mask, s.rows, _HIDDEN)
-                for s, mask in zip(self._scored, self._seen, strict=True)
+                s.rows if of.seen is None else np.where(mask, s.rows, _HIDDEN)
+                for s, of, mask in zip(
+                    self._scored, self._heard, self._seen, strict=True
+                )
             ]
         )
         self._best = best_first(self._rows, max(ask.k, BEST))
 
-    def found(self) -> list[Found]:
-        """The best rows."""
+    def found(self, *, explain: bool) -> list[Found]:
+        """The best rows, with their parts if they are to `explain` themselves."""
         facts, turns = self._scored
         many, least = len(self._view.facts), self._ask.min_score
         found = [
-            facts.found(at) if at < many else turns.found(at - many)
+            facts.found(at, explain=explain)
+            if at < many
+            else turns.found(at - many, explain=explain)
             for at in self._best[: self._ask.k].tolist()
         ]
         return found if least is None else [f for f in found if f.score >= least]
@@ -108,11 +113,14 @@ class _Ranking:
         scores = self._rows[self._best[:BEST]]
         return read_signs(self._view, self._ask, *self._heard, scores)
 
-    def near(self) -> tuple[Near, ...]:
+    def near(self, *, explain: bool) -> tuple[Near, ...]:
         """What came closest."""
         facts, turns = self._scored
         rows = closest(self._view, *self._heard)
-        found = [(facts if kind == "memory" else turns).found(at) for kind, at in rows]
+        found = [
+            (facts if kind == "memory" else turns).found(at, explain=explain)
+            for kind, at in rows
+        ]
         words = asked_words(self._ask)
         return tuple(Near(f, lacking(self._view, f, self._ask, words)) for f in found)
 
@@ -127,11 +135,13 @@ class _Scored:
         self.docs = total(parts) if parts else np.zeros(table.docs, np.float32)
         self.rows = best_passage(table, self.docs)
 
-    def found(self, at: int) -> Found:
+    def found(self, at: int, *, explain: bool) -> Found:
         """The row at a position."""
         docs = self.table.docs_at(at)
         doc = docs.start
         if len(docs) > 1:
             doc += int(np.argmax(self.docs[doc : docs.stop]))
-        parts = {n: value for n, p in self.parts.items() if (value := p.item(doc))}
+        parts: Mapping[str, float] = EMPTY
+        if explain:
+            parts = {n: value for n, p in self.parts.items() if (value := p.item(doc))}
         return Found(self.kind, at, doc, self.docs.item(doc), parts)
