@@ -63,7 +63,10 @@ class Rest:
         return self._failures > 0 and anyio.current_time() < self.until
 
     def failed(self, why: str) -> str:
-        """Begin a pause, or a longer one. Returns `why`."""
+        """Begin a pause, a longer one than the last. Returns `why`. Searches that were
+        waiting together are one failure."""
+        if self.lasts:
+            return why
         self._failures += 1
         self.why = why
         pause = backoff(self._failures, base=self._base, cap=self._cap)
