@@ -16,12 +16,19 @@ OPENAI: Final = "https://api.openai.com/v1"
 MOVED: Final = ": it has moved, and is not followed (HMEM_BASE_URL)"
 """What is said of an endpoint that answers with a redirection."""
 _CONNECT: Final = 10.0
+_BUSY: Final = frozenset({408, 409, 425, 429})
 _SLUG: Final = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _HEADERS: Final = re.compile(
     r"host|accept.*|connection|content-(?:type|length)|user-agent|authorization|"
     r"idempotency-key|x-stainless-.*",
     re.IGNORECASE,
 )
+
+
+def passes(status: int) -> bool:
+    """Whether the same request may fare better later: the server is busy or broken, and
+    not one that lacks what is asked of it (501)."""
+    return status in _BUSY or (status >= 500 and status != 501)
 
 
 def checked_address(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hmem.config import Config
 from hmem.embed.checks import checked_texts, unit_rows
 from hmem.embed.reply import read_reply
-from hmem.endpoint import MOVED, OPENAI, checked_address, code_word, make_client
+from hmem.endpoint import MOVED, OPENAI, checked_address, code_word, make_client, passes
 from hmem.errors import ClosedError, EmbedderError
 
 _ADDRESS = "Config.embed_base_url or base_url (HMEM_EMBED_BASE_URL, HMEM_BASE_URL)"
@@ -22,7 +22,6 @@ WINDOWS = {
 DEFAULT_WINDOW = 512
 # What a server says when it will not take this input; smaller pieces may pass.
 _REFUSED = frozenset({400, 413, 422})
-_AGAIN = frozenset({408, 409, 425, 429})
 # Bytes per token tried for a text that is too long: of English, then of anything.
 _BYTES_PER_TOKEN = (4.0, 1.0, 0.25)
 
@@ -201,7 +200,7 @@ class RemoteEmbedder:
         }.get(status, MOVED if status < 400 else "")
         return EmbedderError(
             f"the embeddings endpoint answered {status}{code_word(e)}{hint}",
-            retryable=status in _AGAIN or (status >= 500 and status != 501),
+            retryable=passes(status),
         )
 
 

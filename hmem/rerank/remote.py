@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from hmem.chat.faults import retry_after
 from hmem.config import Config
 from hmem.embed.checks import checked_texts
-from hmem.endpoint import MOVED, checked_address, code_word, make_client
+from hmem.endpoint import MOVED, checked_address, code_word, make_client, passes
 from hmem.errors import ClosedError, ConfigError, ModelError
 from hmem.rerank.reply import read_reply
 
 log = logging.getLogger("hmem.rerank")
 
 _ADDRESS = "Config.rerank_base_url or base_url (HMEM_RERANK_BASE_URL, HMEM_BASE_URL)"
-_AGAIN = frozenset({408, 409, 425, 429})
 _ATTEMPTS = 3
 """A call's deadline, in timeouts of one attempt."""
 _STEEPEST = 60.0
@@ -154,7 +153,7 @@ class RemoteReranker:
         }.get(status, MOVED if status < 400 else "")
         return ModelError(
             f"the rerank endpoint answered {status}{code_word(e)}{hint}",
-            retryable=status in _AGAIN or (status >= 500 and status != 501),
+            retryable=passes(status),
         )
 
 
