@@ -90,19 +90,15 @@ class Weights:
     """Whether a line that says nothing beside another of its day is shown."""
 
 
-_GROUP = 64
 K1, B = 1.2, 0.75
 """BM25's usual constants (Robertson and Zaragoza 2009, section 3.4)."""
 
 
-def idf(counts: Floats) -> Floats:
-    """(terms,) inverse document frequencies, ln(1 + (N - n + 0.5) / (n + 0.5)).
-
-    `counts` is (terms, passages). The form that is never negative (Lucene's).
-    """
-    n = np.count_nonzero(counts, axis=1)
-    total = counts.shape[1]
-    return np.asarray(np.log1p((total - n + 0.5) / (n + 0.5)), np.float32)
+def idf(held: NDArray[np.int64], total: int) -> NDArray[np.float64]:
+    """(terms,) inverse document frequencies, ln(1 + (N - n + 0.5) / (n + 0.5)), of terms
+    that n = `held` of N = `total` passages hold. The form that is never negative
+    (Lucene's)."""
+    return np.asarray(np.log1p((total - held + 0.5) / (held + 0.5)))
 
 
 def reciprocal_rank(values: Floats, *, k: float) -> Floats:
@@ -120,8 +116,8 @@ class Answering:
 
     A logistic regression fitted by `bench.answerable` on questions about LoCoMo
     conversations 26 and 30 and BEAM chats 1 to 4, whole, session by session and a few
-    turns at a time; those that have an answer weigh as much as those that have none (the data sets' own,
-    questions about other people, questions about another session).
+    turns at a time; those that have an answer weigh as much as those that have none (the
+    data sets' own, questions about other people, questions about another session).
     """
 
     bias: float = -0.26
@@ -142,6 +138,9 @@ def answerability(signs: Sequence[float | None], by: Answering = ANSWERING) -> f
         if sign is not None:
             at += slope * (sign - middle)
     return 1.0 / (1.0 + exp(-at))
+
+
+_GROUP = 64
 
 
 def _reached(scores: Floats, k: int) -> np.float32:

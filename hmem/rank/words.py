@@ -7,7 +7,7 @@ of mean length would get that holds each of its words once.
 import numpy as np
 from numpy.typing import NDArray
 
-from hmem.scoring import K1, Floats
+from hmem.scoring import K1, Floats, idf
 from hmem.views.lexicon import Lexicon, Postings
 from hmem.views.turns import Turns
 
@@ -50,8 +50,8 @@ def _among(found: Postings, seen: NDArray[np.bool_]) -> Postings:
 
 
 def _worth(held: NDArray[np.int64], n: int) -> Floats:
-    """(terms,) each one's share of a question's weight, by how many of n passages hold it:
-    the inverse document frequency that is never negative (Lucene's)."""
-    rare = np.log1p((n - held + 0.5) / (held + 0.5))
+    """(terms,) each one's share of a question's weight, by how many of n passages hold
+    it."""
+    rare = idf(held, n)
     rare *= (K1 + 1.0) / rare.sum()
     return rare.astype(np.float32)

@@ -69,7 +69,8 @@ class LocalReranker:
         met = await self._minilm.read(checked, meet, purpose="hit")
         if not met:
             return np.empty(0, dtype=np.float32)
-        weights = idf(np.stack([m.holds for m in met], axis=1).astype(np.float32))
+        held = np.count_nonzero(np.stack([m.holds for m in met]), axis=0)
+        weights = idf(held, len(met)).astype(np.float32)
         nearest = np.stack([m.nearest for m in met])
         scores: Array = nearest @ (weights / weights.sum())
         return np.clip(scores, np.float32(0.0), np.float32(1.0))
