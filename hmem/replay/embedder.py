@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import anyio
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +17,7 @@ from hmem.replay.entries import (
     count_key,
     embedding_key,
 )
+from hmem.threads import to_its_end
 
 _SOME_WINDOW = 512  # of an embedder of which nothing is recorded
 
@@ -148,8 +148,7 @@ class ReplayEmbedder:
             )
             for key, text, row in zip(new, asked, rows, strict=True)
         ]
-        with anyio.CancelScope(shield=True):
-            await in_thread(self._record, found)
+        await to_its_end(lambda: self._record(found))
 
     def _record(self, found: Sequence[Embedding]) -> None:
         """Append these, and what was counted since the last time."""

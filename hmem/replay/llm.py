@@ -13,8 +13,6 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import anyio
-
 from hmem.errors import ConfigError, InputTypeError, LLMError
 from hmem.protocols import LLM, Completion, Rung
 from hmem.replay.cassette import Cassette
@@ -28,6 +26,7 @@ from hmem.replay.entries import (
     plain,
 )
 from hmem.replay.talks import Talks, nearest
+from hmem.threads import to_its_end
 
 
 class ReplayLLM:
@@ -132,10 +131,9 @@ class ReplayLLM:
                 raise
             reply = Refusal(why=e.why, message=str(e))
         chat = Chat(key=key, request=asked, reply=reply)
-        with anyio.CancelScope(shield=True):  # it was paid for
-            stands = await in_thread(
-                lambda: self.cassette.record(chat, replace=key in self.cassette)
-            )
+        stands = await to_its_end(  # it was paid for
+            lambda: self.cassette.record(chat, replace=key in self.cassette)
+        )
         return next(c for c in stands if isinstance(c, Chat)).give()
 
     def _missed(self, asked: ChatRequest, key: str) -> Completion:

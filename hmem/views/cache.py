@@ -1,14 +1,13 @@
 """Views of many users, bounded in bytes, least recently used first out."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 
 from hmem.protocols import Delta, Mark, Space, Store
+from hmem.threads import to_its_end
 from hmem.views.view import MakeIndex, View
 
 A = TypeVar("A")
@@ -146,19 +145,9 @@ async def _use(view: View, use: Callable[[View], T], weight: int) -> T:
 async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:
     """A thread that was begun is waited for, also by a cancelled caller: the view is
     nobody else's before it is done."""
-    if not heavy:
-        return function(argument)
-    work = asyncio.ensure_future(anyio.to_thread.run_sync(function, argument))
-    cancelled: asyncio.CancelledError | None = None
-    with anyio.CancelScope(shield=True):
-        while not work.done():
-            try:
-                await asyncio.wait([work])
-            except asyncio.CancelledError as e:
-                cancelled = e
-    if cancelled is not None and work.exception() is None:
-        raise cancelled
-    return work.result()
+    if heavy:
+        return await to_its_end(lambda: function(argument))
+    return function(argument)
 
 
 def _size(delta: Delta) -> int:
