@@ -20,6 +20,9 @@ from hmem.setbacks import Lost, Outage, Retry
 
 log = logging.getLogger("hmem.worker")
 _IDLE = 1.0
+_BREATH = 0.01
+"""Seconds from a wake to the claim. What was said is often asked about at once: a claim at
+the same moment doubles that search's time, and one a moment later takes all that came."""
 _BASE, _CAP = 0.5, 60.0
 _REMEMBERED = 10_000
 _LET_GO = 1.0
@@ -184,6 +187,7 @@ class Worker:
         """Until there may be work, or a moment passed."""
         try:
             await self._store.wait_for_work(_IDLE)
+            await anyio.sleep(_BREATH)
         except StoreError as e:
             self._store_failed(e)
         except LifecycleError:
