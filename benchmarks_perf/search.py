@@ -64,7 +64,7 @@ async def warm(
         with timed(t["hits"]):
             older = replaced(view, ask)
             for one in found:
-                _hit(view, one, older)
+                _hit(view, one, view.table(one.kind).passage(one.doc), older)
     p50 = {name: us(seconds)["p50"] for name, seconds in t.items()}
     parts = {name: p50[name] for name in ("read_ask", "delta", "rank", "hits")}
     return {

@@ -191,12 +191,12 @@ class Parts:
     async def look(self, found: Callable[[Space], None]) -> None:
         """While no space is known: see, now and then, whether another process has made
         one."""
-        now = time.monotonic()
-        if self.space is None and now - self._looked >= _LOOK_AGAIN:
-            self._looked = now
-            space = await self.store.space()
-            if space is not None:
-                found(space)
+        if self.space is not None or time.monotonic() - self._looked < _LOOK_AGAIN:
+            return
+        self._looked = time.monotonic()
+        space = await self.store.space()
+        if space is not None:
+            found(space)
 
     async def aclose(self) -> None:
         """Close the store, and the models made here."""

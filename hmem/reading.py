@@ -166,7 +166,7 @@ class Reading(Listing):
     async def _grammar(self, query: str) -> None:
         """What reads the times of a question is there. The first one waits for it."""
         languages = self.config.languages
-        if speaks_of_time(query, languages) and not times_loaded(languages):
+        if not times_loaded(languages) and speaks_of_time(query, languages):
             async with self._loading:
                 await load_times(languages)
 

@@ -230,16 +230,26 @@ class _Look:
         if view.pending:
             pending = int(np.count_nonzero(view.waiting))
         older = replaced(view, self._ask)
-        hits = tuple(_hit(view, one, older) for one in found)
-        near = [(_hit(view, one.found, older), one.lacks) for one in judged.near]
+        passages = tuple(view.table(one.kind).passage(one.doc) for one in found)
+        hits = {
+            (one.kind, one.at): _hit(view, one, passage, older)
+            for one, passage in zip(found, passages, strict=True)
+        }
+        near: list[NearMiss] = []
+        for one, lacks in judged.near:
+            hit = hits.get((one.kind, one.at))
+            if hit is None:
+                passage = view.table(one.kind).passage(one.doc)
+                hit = _hit(view, one, passage, older)
+            near.append(NearMiss(hit=hit, lacks=lacks))
         return _Read(
-            hits=hits,
-            passages=tuple(view.table(f.kind).passage(f.doc) for f in found),
+            hits=tuple(hits.values()),
+            passages=passages,
             pending=pending,
             lacking=lacking(view),
             unknown=unknown_keys(view, self._ask.keep),
             answerability=judged.answerability,
-            near_misses=tuple(NearMiss(hit=hit, lacks=lacks) for hit, lacks in near),
+            near_misses=tuple(near),
         )
 
 
@@ -267,11 +277,13 @@ def unknown_keys(view: View, keep: "RowFilter | None") -> tuple[str, ...]:
 def _hit(
     view: View,
     found: Found,
+    passage: tuple[tuple[int, ...], int],
     older: Callable[[int], tuple[MemoryRecord, ...]],
 ) -> Hit:
-    record = view.record(found.kind, found.at)
-    start, end = view.table(found.kind).span(found.doc)
-    text = record.text if end - start == len(record.text) else record.text[start:end]
+    record, (ends, part) = view.record(found.kind, found.at), passage
+    text = record.text
+    if len(ends) > 1:
+        text = text[ends[part - 1] if part else 0 : ends[part]]
     if isinstance(record, Episode):
         return Hit(
             id=record.id,

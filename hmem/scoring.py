@@ -150,7 +150,9 @@ def _reached(scores: Floats, k: int) -> np.float32:
     if groups > k:
         whole = scores[: groups * _GROUP].reshape(_GROUP, groups)
         scores = whole.max(axis=0)
-    value: np.float32 = np.partition(scores, len(scores) - k)[len(scores) - k]
+    scores = scores.copy()
+    scores.partition(len(scores) - k)
+    value: np.float32 = scores[-k]
     return value
 
 
@@ -159,12 +161,13 @@ def best_first(scores: Floats, k: int) -> NDArray[np.int64]:
     n = len(scores)
     if 0 < k < n and n > 512:
         # keep all that tie with the last, so that ties resolve by position
-        some = np.flatnonzero(scores >= _reached(scores, k))
-        order = some[np.argsort(-scores[some], kind="stable")]
+        some = (scores >= _reached(scores, k)).nonzero()[0]
+        order = some[(-scores[some]).argsort(kind="stable")]
     else:
-        order = np.argsort(-scores, kind="stable")
+        order = (-scores).argsort(kind="stable")
     order = order[:k]
-    return np.asarray(order[np.isfinite(scores[order])])
+    finite: NDArray[np.int64] = order[np.isfinite(scores[order])]
+    return finite
 
 
 def spread(values: Sequence[float], groups: Sequence[str], *, toll: float) -> list[int]:

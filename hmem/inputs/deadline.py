@@ -29,6 +29,9 @@ def read_timeout(value: object, name: str = "timeout") -> float | None:
 def deadline(timeout: object, message: str) -> Iterator[None]:
     """Cancel the body after `timeout` seconds and raise DeadlineError(message)."""
     seconds = read_timeout(timeout)
+    if seconds is None:  # a scope takes 10 us
+        yield
+        return
     with anyio.move_on_after(seconds) as scope:
         yield
     if scope.cancelled_caught:

@@ -5,13 +5,14 @@ A user, agent or session id is a str. An int or a `uuid.UUID` is taken as its te
 and "7" are one user. Nothing else is: True, 7.0 and b"7" are refused.
 """
 
-import unicodedata
+import re
 from dataclasses import dataclass
 from uuid import UUID
 
 from hmem.errors import InputTypeError, ScopeError
 
 MAX_ID_BYTES = 512
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode's category Cc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ def read_id(value: object, name: str) -> str:
         raise ScopeError(f"{name} holds a lone surrogate") from e
     if size > MAX_ID_BYTES:
         raise ScopeError(f"{name} is longer than {MAX_ID_BYTES} bytes of UTF-8")
-    if any(unicodedata.category(char) == "Cc" for char in text):
+    if _CONTROL.search(text):
         raise ScopeError(f"{name} holds a control character")
     return text
 

@@ -8,6 +8,7 @@ the person it asks about.
 
 import re
 from functools import lru_cache
+from math import log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ _NEAR = 3
 """Rows that came closest, at most."""
 _MOST_LACKS = 8
 _HIDDEN = np.float32(-np.inf)
+_HALF = np.float32(0.5)
 _OWN = re.compile(r"\b(?:i|im|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
 _YOURS = re.compile(r"\b(?:you|u|ya|your|yours|yourself)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w[\w'+#.-]*")
@@ -62,7 +64,9 @@ class Heard(NamedTuple):
     @property
     def like(self) -> Floats:
         """(docs,) how much passages resemble the question; -inf for hidden ones."""
-        return self.masked((self.cosine + self.words) * np.float32(0.5))
+        like = self.cosine + self.words
+        like *= _HALF
+        return self.masked(like)
 
     def masked(self, values: Floats) -> Floats:
         """The values with -inf for hidden passages."""
@@ -102,8 +106,8 @@ def read_signs(
 
 def _best(scores: Floats) -> float:
     """The mean of the best few; fewer count as they are."""
-    some = scores[scores > 0]
-    return float(some.mean()) if len(some) else 0.0
+    some = [score for score in scores.tolist() if score > 0.0]
+    return sum(some) / len(some) if some else 0.0
 
 
 def _fact(facts: Heard) -> float | None:
@@ -115,14 +119,16 @@ def _fact(facts: Heard) -> float | None:
 def _known(view: View, ask: Ask, facts: Heard, turns: Heard) -> float | None:
     """The share of the question's words that were used at all, the rare ones more. The
     user's own id is no such word: who is called Maya seldom says "Maya"."""
-    used = np.zeros(len(ask.terms), np.int64)
-    docs = 0
-    for table, of in ((view.facts, facts), (view.turns, turns)):
-        used += table.lexicon.uses(ask.terms, of.seen)
-        docs += table.docs
-    rare = np.log1p(docs / (1.0 + used)) * _others(ask, _own_terms(view.user_id))
-    total = rare.sum()
-    return float(rare[used > 0].sum() / total) if total else None
+    uses = view.facts.lexicon.uses(ask.terms, facts.seen)
+    uses += view.turns.lexicon.uses(ask.terms, turns.seen)
+    docs, own = view.docs, _own_terms(view.user_id)
+    total = known = 0.0
+    for term, used in zip(ask.terms.tolist(), uses.tolist(), strict=True):
+        if term not in own:
+            rare = log1p(docs / (1.0 + used))
+            total += rare
+            known += rare if used else 0.0
+    return known / total if total else None
 
 
 @lru_cache(maxsize=1_024)
@@ -172,7 +178,7 @@ def _like(turns: Turns, ask: Ask, others: Floats, said: Heard) -> Floats:
     rare = np.log1p(turns.docs / (1.0 + found.held)) * others
     share = rare / (rare.sum() or 1.0)
     held = np.bincount(found.docs, share[found.term], minlength=turns.docs)
-    return said.masked((held.astype(np.float32) + said.cosine) * np.float32(0.5))
+    return said.masked((held.astype(np.float32) + said.cosine) * _HALF)
 
 
 def closest(view: View, facts: Heard, turns: Heard) -> list[tuple[Kind, int]]:
@@ -195,11 +201,12 @@ def _terms_of(word: str) -> tuple[int, ...]:
 
 
 def asked_words(ask: Ask) -> list[tuple[str, list[int]]]:
-    """The question's words, as it has them, each with those of its terms that count."""
-    wanted = frozenset(ask.terms.tolist())
-    words = _WORD.findall(ask.query[:1_000])
-    of = [(word, wanted.intersection(_terms_of(word))) for word in words]
-    return [(word.removesuffix("'s"), list(terms)) for word, terms in of if terms]
+    """The question's words, as it has them, each with where in `ask.terms` those of its
+    terms stand that count."""
+    at = {term: n for n, term in enumerate(ask.terms.tolist())}
+    words = dict.fromkeys(_WORD.findall(ask.query[:1_000]))
+    of = [(word, [at[t] for t in _terms_of(word) if t in at]) for word in words]
+    return [(word.removesuffix("'s"), terms) for word, terms in of if terms]
 
 
 def lacking(
@@ -207,7 +214,6 @@ def lacking(
 ) -> tuple[str, ...]:
     """Those of the question's words that the passage found does not have."""
     postings = view.table(found.kind).lexicon.postings(ask.terms)
-    there = postings.term[postings.docs == found.doc]
-    held = frozenset(ask.terms[there].tolist())
+    held = frozenset(postings.term[postings.docs == found.doc].tolist())
     lacks = [word for word, terms in words if held.isdisjoint(terms)]
     return tuple(dict.fromkeys(lacks))[:_MOST_LACKS]

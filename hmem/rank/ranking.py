@@ -137,10 +137,12 @@ class _Scored:
 
     def found(self, at: int, *, explain: bool) -> Found:
         """The row at a position."""
-        docs = self.table.docs_at(at)
-        doc = docs.start
-        if len(docs) > 1:
-            doc += int(np.argmax(self.docs[doc : docs.stop]))
+        doc = at
+        if self.docs is not self.rows:
+            docs = self.table.docs_at(at)
+            doc = docs.start
+            if len(docs) > 1:
+                doc += int(np.argmax(self.docs[doc : docs.stop]))
         parts: Mapping[str, float] = EMPTY
         if explain:
             parts = {n: value for n, p in self.parts.items() if (value := p.item(doc))}

@@ -93,13 +93,13 @@ class Lexicon:
 
     def uses(
         self, terms: Hashes, seen: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.int64]:
+    ) -> NDArray[np.float64]:
         """(terms,) how often each is used in the passages that `seen` lets through (None:
         in all)."""
         found = self.postings(terms)
         counts = found.counts if seen is None else found.counts * seen[found.docs]
         used = np.bincount(found.term, weights=counts, minlength=len(terms))
-        return used.astype(np.int64)
+        return used.astype(np.float64, copy=False)
 
     @property
     def terms(self) -> Hashes:

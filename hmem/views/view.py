@@ -120,6 +120,16 @@ class View:
         return made
 
     @property
+    def docs(self) -> int:
+        """Passages held."""
+        return self.turns.docs + self.facts.docs
+
+    @property
+    def embedded(self) -> int:
+        """How many of them have a vector."""
+        return self.turns.embedded + self.facts.embedded
+
+    @property
     def nbytes(self) -> int:
         """Bytes held, texts and records included (an estimate for Python's objects)."""
         held = self.turns.nbytes + self.facts.nbytes + self.sources.nbytes
