@@ -24,6 +24,9 @@ _BREATH = 0.01
 """Seconds from a wake to the claim. What was said is often asked about at once: a claim at
 the same moment doubles that search's time, and one a moment later takes all that came."""
 _BASE, _CAP = 0.5, 60.0
+_STORE_CAP = 5.0
+"""Seconds between two tries at a store that fails, at most: a try costs it next to nothing,
+and a disk that has room again must not be waited for."""
 _REMEMBERED = 10_000
 _LET_GO = 1.0
 """Seconds that giving a lease back may take at shutdown; after that it lapses."""
@@ -156,7 +159,7 @@ class Worker:
             return False
         except Exception as e:  # noqa: BLE001  # a worker must not end by accident
             self._store_failed(e)
-            await anyio.sleep(backoff(self._store_failures, base=_BASE, cap=_CAP))
+            await self._let_store_be(self._store_failures)
             return False
         self._store_works()
         suspect = next((claim for claim in claims if self._suspects(claim)), None)
@@ -198,19 +201,27 @@ class Worker:
     async def _work(self, claim: Claim, *, alone: bool = False) -> None:
         """One claim, from lease to end; `alone`: once nothing else is in work."""
         back: _Back | None = _Back()  # what holds when we are cancelled
+        ended = False
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._keep, claim, group.cancel_scope)
                 while alone and self._free < self._config.users_in_parallel - 1:
                     await self._slot()
                 back = await self._attempt(claim)
+                ended, tries = back is None, 0
+                while back is not None and not self._stopping:
+                    if await self._release(claim, back):
+                        back = None
+                    else:  # the lease is kept: the jobs must not wait until it lapses
+                        tries += 1
+                        await self._let_store_be(tries)
                 group.cancel_scope.cancel()
         finally:
             if back is not None:
                 with anyio.move_on_after(_LET_GO, shield=True):
                     await self._release(claim, back)
             try:
-                if back is None:
+                if ended:
                     await self._afterwards(claim)
             finally:
                 self._free += 1
@@ -303,15 +314,20 @@ class Worker:
             del self._failed[next(iter(self._failed))]
         return _Back(backoff(_attempts(claim), base=_BASE, cap=_CAP), attempted=True)
 
-    async def _release(self, claim: Claim, back: _Back) -> None:
+    async def _release(self, claim: Claim, back: _Back) -> bool:
+        """Give a claim back. False where the store fails and may do it later."""
         try:
             await self._store.release(claim, delay=back.delay, attempted=back.attempted)
         except (StoreError, LifecycleError) as e:
-            log.debug("a lease is left to lapse: %s", e)
-        else:
-            self._events("job_released", jobs=len(claim.jobs), delay=back.delay)
+            log.debug("a lease is not given back: %s", e)
+            return not (isinstance(e, StoreError) and e.retryable)
+        self._events("job_released", jobs=len(claim.jobs), delay=back.delay)
+        return True
 
     # ---------------------------------------------------------------- what is down
+
+    async def _let_store_be(self, failures: int) -> None:
+        await anyio.sleep(backoff(failures, base=_BASE, cap=min(_CAP, _STORE_CAP)))
 
     def _store_failed(self, error: Exception) -> None:
         self._store_failures += 1

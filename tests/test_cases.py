@@ -36,6 +36,7 @@ from hmem.testing.fakes import (
     HangingEmbedder,
     HashEmbedder,
 )
+from hmem.testing.yard import eventually
 from tests.forms import forms
 
 LONG = bool(os.environ.get("HMEM_LONG"))
@@ -468,6 +469,9 @@ async def test_loop_task_exceptions_are_told_once_in_bounded_memory(
         assert await mem.admin.queued() == limit
         assert embedder.failed <= 2 * config.users_in_parallel + 4
         assert len(mem._rooms.bell.expected) == limit
+        worker = mem._rooms.worker
+        assert worker is not None
+        await eventually(lambda: worker.breaker.is_open, 20)
         await mem.aclose(timeout=0)
     warnings = [r for r in caplog.records if r.levelno >= logging.WARNING]
     assert [r.name for r in warnings] == ["hmem.worker"], [r.msg for r in warnings]

@@ -133,6 +133,58 @@ async def test_a_write_that_fails_costs_no_attempt(
     assert (job.status, job.attempts) == ("done", 1)
 
 
+async def test_a_claim_that_cannot_be_given_back_is_not_left_until_its_lease_lapses(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = True
+
+    def failing(write: Any) -> Any:
+        async def call(*args: Any, **options: Any) -> Any:
+            if full:
+                raise DiskFullError("no space left")
+            return await write(*args, **options)
+
+        return call
+
+    assert yard.config.lease >= 60
+    released = yard.store.release
+    tried: list[Claim] = []
+
+    async def release(claim: Claim, **terms: Any) -> None:
+        tried.append(claim)
+        await failing(released)(claim, **terms)
+
+    monkeypatch.setattr(yard.store, "apply", failing(yard.store.apply))
+    monkeypatch.setattr(yard.store, "release", release)
+    i = await yard.add("u", "hi")
+    worker = await yard.start(HashEmbedder())
+    await eventually(lambda: len(tried) > 3)
+    assert (await yard.job("u", i)).status == "running"
+    assert worker.busy
+    full = False
+    job = await yard.ended("u", i)
+    assert (job.status, job.attempts) == ("done", 1)
+
+
+async def test_a_worker_that_must_stop_does_not_wait_for_a_store_that_fails(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = 0
+
+    async def full(*_args: Any, **_options: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        raise DiskFullError("no space left")
+
+    monkeypatch.setattr(yard.store, "apply", full)
+    monkeypatch.setattr(yard.store, "release", full)
+    await yard.add("u", "hi")
+    worker = await yard.start(HashEmbedder())
+    await eventually(lambda: tried > 3)
+    worker.stop()
+    await eventually(lambda: not worker.busy)
+
+
 # -------------------------------------------------------------------- poison jobs
 
 
