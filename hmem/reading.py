@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import anyio.to_thread
-
 from hmem.asking import (
     load_times,
     read_ask,
@@ -27,6 +25,7 @@ from hmem.records import (
     SearchResult,
 )
 from hmem.running.listing import Listing
+from hmem.threads import compute
 from hmem.times import During, Time
 from hmem.views import episode_record, memory_record
 
@@ -135,7 +134,7 @@ class Reading(Listing):
         )
         result = await self._search(ask, user_id, timeout)
         # Counting a line's tokens costs 20-100 us the first time: not on the loop.
-        block = await anyio.to_thread.run_sync(lambda: result.block(max_tokens=cap))
+        block = await compute(lambda: result.block(max_tokens=cap))
         return replace(
             block,
             degraded=result.degraded,

@@ -7,7 +7,7 @@ from typing import TypeVar
 import anyio
 
 from hmem.protocols import Delta, Mark, Space, Store
-from hmem.threads import to_its_end
+from hmem.threads import compute, to_its_end
 from hmem.views.view import MakeIndex, View
 
 A = TypeVar("A")
@@ -154,7 +154,7 @@ async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:
     """A thread that was begun is waited for, also by a cancelled caller: the view is
     nobody else's before it is done."""
     if heavy:
-        return await to_its_end(lambda: function(argument))
+        return await to_its_end(compute(lambda: function(argument)))
     return function(argument)
 
 
