@@ -16,7 +16,7 @@ from hmem.protocols import Delta
 from hmem.running.opening import DRAIN
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import HashEmbedder
-from hmem.testing.yard import ScriptedEmbedder
+from hmem.testing.yard import ScriptedEmbedder, eventually
 
 LONG = " ".join(f"On day {n} the heron stood in the reeds again." for n in range(120))
 USERS = ("ada", "bea", "cyd")
@@ -116,6 +116,12 @@ async def met(gate: Gate, times: int = 1) -> None:
         await asyncio.sleep(0.005)
 
 
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The lines that say of a user that vectors were filled in."""
+    lines = [r.getMessage() for r in caplog.records]
+    return [line for line in lines if "have one now" in line]
+
+
 async def test_turns_and_facts_stored_without_an_embedder_get_vectors(
     config: Config, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -130,13 +136,13 @@ async def test_turns_and_facts_stored_without_an_embedder_get_vectors(
         found = await mem.search("heron reeds", user_id="bea", explain=True)
         assert {hit.kind for hit in found} == {"turn", "memory"}
         assert all(hit.explain["dense"] > 0 for hit in found if "heron" in hit.text)
+        await eventually(lambda: len(told(caplog)) == len(USERS))
     for user in USERS:
         delta = await whole(config, user)
         assert len(parts(delta, "turn")) > 3
         assert len(parts(delta, "memory")) > 3
         assert lacking(delta) == 0
-    told = [r.getMessage() for r in caplog.records if "have one now" in r.getMessage()]
-    assert len(told) == len(USERS)
+    assert len(told(caplog)) == len(USERS)
     assert "heron" not in caplog.text
     assert "bees" not in caplog.text
 
