@@ -28,6 +28,17 @@ class Grow:
         self._n = end
         self.view = self._array[:end]
 
+    def append(self, value: Any) -> None:
+        """Append one value; of a tuple into an array of objects the tuple itself."""
+        end = self._n + 1
+        if end > len(self._array):
+            bigger = np.empty(2 * len(self._array), self._array.dtype)
+            bigger[: self._n] = self.view
+            self._array = bigger
+        self._array[self._n] = value
+        self._n = end
+        self.view = self._array[:end]
+
     def __len__(self) -> int:
         return self._n
 

@@ -37,12 +37,10 @@ class Labels:
 
 
 class Table(Generic[R]):
-    """Rows of one kind in sequence order. A *doc* is one passage of one row; `cuts` says
-    of each row where its passages end."""
+    """Rows of one kind in sequence order. A *doc* is one passage of one row."""
 
     def __init__(self, index: VectorIndex | None) -> None:
         self.rows = Rows[R]()
-        self.cuts: list[tuple[int, ...]] = []
         self.seqs = Grow(np.int64)
         self.first_doc = Grow(np.int32)
         self.doc_row = Grow(np.int32)
@@ -66,7 +64,6 @@ class Table(Generic[R]):
         firsts = start + np.cumsum(passages, dtype=np.int32) - passages
         base = len(self.rows)
         self.rows.extend(rows)
-        self.cuts.extend([r.ends for r in rows])
         self.seqs.extend([r.seq for r in rows])
         self.first_doc.extend(firsts)
         self.doc_row.extend(np.repeat(np.arange(base, base + len(rows)), passages))
@@ -166,12 +163,12 @@ class Table(Generic[R]):
     def passage(self, doc: int) -> tuple[tuple[int, ...], int]:
         """Where the passages of a doc's row end, and which of them it is."""
         at = self.doc_row.view.item(doc)
-        return self.cuts[at], doc - self.first_doc.view.item(at)
+        return self.rows.ends(at), doc - self.first_doc.view.item(at)
 
     def docs_at(self, at: int) -> range:
         """The docs of the row at a position."""
         first = self.first_doc.view.item(at)
-        return range(first, first + len(self.cuts[at]))
+        return range(first, first + len(self.rows.ends(at)))
 
     def span(self, doc: int) -> tuple[int, int]:
         """Where in its row's text a doc stands."""
