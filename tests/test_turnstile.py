@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hmem.running.turnstile import Turnstile
+from hmem.running.turnstile import PER_TURN, Turnstile
 
 
 async def _turns(gate: Turnstile, count: int) -> list[int]:
@@ -28,9 +28,9 @@ async def test_a_burst_is_spread_over_turns_of_the_loop() -> None:
     assert len(set(passed)) >= 9
 
 
-async def test_one_caller_does_not_wait() -> None:
-    gate = Turnstile(1)
-    for _ in range(3):
+async def test_callers_who_come_one_by_one_do_not_wait() -> None:
+    gate = Turnstile()
+    for _ in range(PER_TURN):
         entering = gate.enter()
         try:
             entering.send(None)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hmem.rank.ask import Ask, Found
-from hmem.rank.lifts import Parts
+from hmem.rank.signals import Said
 from hmem.records import Kind
 from hmem.scoring import Floats, best_first
 from hmem.text import lexical
@@ -73,18 +73,12 @@ class Heard(NamedTuple):
         return values if self.seen is None else np.where(self.seen, values, _HIDDEN)
 
 
-def heard(
-    table: Turns | Facts,
-    parts: Parts,
-    seen: NDArray[np.bool_],
-    dense: float,
-    words: float,
-) -> Heard:
-    """From parts with the weights `dense` and `words`; `seen` is (rows,)."""
-    none = np.zeros(table.docs, np.float32)
+def heard(table: Turns | Facts, said: Said, seen: NDArray[np.bool_]) -> Heard:
+    """From what a table's passages say; `seen` is (rows,)."""
+    cosine, words = said.cosine, said.words
     return Heard(
-        parts["dense"] / np.float32(dense) if dense and "dense" in parts else none,
-        parts["words"] / np.float32(words) if words and "words" in parts else none,
+        np.zeros(table.docs, np.float32) if cosine is None else cosine,
+        np.zeros(table.docs, np.float32) if words is None else words,
         None if seen.all() else seen[table.doc_row.view],
     )
 

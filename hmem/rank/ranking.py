@@ -19,7 +19,7 @@ from hmem.rank.ask import Ask, Found
 from hmem.rank.fusion import by_rank
 from hmem.rank.lifts import Parts, date, doubt, hold_back, lend, total
 from hmem.rank.masks import fact_mask, turn_mask
-from hmem.rank.signals import fact_parts, seen_docs, turn_parts
+from hmem.rank.signals import fact_signals, seen_docs, turn_signals
 from hmem.records import EMPTY, Kind
 from hmem.scoring import HALF, Floats, Weights, answerability, best_first
 from hmem.views.facts import Facts
@@ -69,14 +69,16 @@ class _Ranking:
 
     def __init__(self, view: View, ask: Ask, query: Floats | None, w: Weights) -> None:
         self._view, self._ask, self._w = view, ask, w
-        facts = fact_parts(view.facts, ask, query, w)
-        turns = turn_parts(view.turns, ask, query, w)
+        of_facts = fact_signals(view.facts, ask, query, w)
+        of_turns = turn_signals(view.turns, ask, query, w)
+        facts, turns = of_facts.parts, of_turns.parts
         self._seen = fact_mask(view.facts, ask), turn_mask(view.turns, ask)
-        own = heard(view.facts, facts, self._seen[0], w.fact_dense, w.fact_words)
-        said = heard(view.turns, turns, self._seen[1], w.turn_dense, w.turn_words)
-        self._heard = own, said
+        self._heard = (
+            heard(view.facts, of_facts, self._seen[0]),
+            heard(view.turns, of_turns, self._seen[1]),
+        )
         if w.fusion == "rrf":
-            by_rank("memory", facts, w, own.seen)
+            by_rank("memory", facts, w, self._heard[0].seen)
             by_rank("turn", turns, w, seen_docs(view.turns, ask))
         lend(view, ask, facts, turns, w)
         date(view, ask, facts, turns, w)

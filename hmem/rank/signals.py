@@ -1,33 +1,47 @@
 """What a passage says itself: meaning and words, its own and its window's, and names."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hmem.rank.ask import Ask
+from hmem.rank.lifts import Parts
 from hmem.rank.masks import seen_turns
 from hmem.rank.words import own_words, window_words
 from hmem.scoring import Floats, Weights
 from hmem.views.facts import Facts
 from hmem.views.turns import Turns
 
+_ZERO = np.float32(0)
 _NEWEST = 20
 """How many of the newest turns without a vector get the benefit of the doubt: what was
 said a moment ago must be found before it is embedded, an outage of hours must not drown
 the rest."""
 
 
-def turn_parts(
-    turns: Turns, ask: Ask, query: Floats | None, w: Weights
-) -> dict[str, Floats]:
-    """(docs,) what each signal adds to the score of each passage of a turn."""
+class Said(NamedTuple):
+    """`parts`: (docs,) what each signal adds to the score of each passage. `cosine` and
+    `words`: (docs,) what a passage's own meaning and words are worth before they are
+    weighed, in 0..1; None where that signal has no say."""
+
+    parts: Parts
+    cosine: Floats | None = None
+    words: Floats | None = None
+
+
+def turn_signals(turns: Turns, ask: Ask, query: Floats | None, w: Weights) -> Said:
+    """What passages of turns say of a question."""
+    parts: Parts = {}
     if not turns.docs:
-        return {}
-    parts: dict[str, Floats] = {}
+        return Said(parts)
+    cosine = words = None
     seen = seen_docs(turns, ask)
     cosines = _cosines(turns, query, w, seen)
     if cosines is not None:
-        parts["dense"] = _cosine(w.turn_dense, cosines[0])
-        parts["window_dense"] = _cosine(w.turn_window_dense, cosines[1])
+        cosine = _towards(cosines[0])
+        parts["dense"] = cosine * np.float32(w.turn_dense)
+        parts["window_dense"] = _towards(cosines[1]) * np.float32(w.turn_window_dense)
     if len(ask.terms):
         found = turns.lexicon.postings(ask.terms)
         words, window = (
@@ -39,7 +53,9 @@ def turn_parts(
         spoken = _spoken_of(turns, ask)
         if spoken is not None:
             parts["speaker"] = np.float32(w.turn_speaker) * spoken
-    return parts
+    return Said(
+        parts, cosine if w.turn_dense else None, words if w.turn_words else None
+    )
 
 
 def seen_docs(turns: Turns, ask: Ask) -> NDArray[np.bool_] | None:
@@ -52,9 +68,9 @@ def seen_docs(turns: Turns, ask: Ask) -> NDArray[np.bool_] | None:
     return docs
 
 
-def _cosine(weight: float, cosines: Floats) -> Floats:
-    """What a cosine adds to a score; one that points away counts nothing."""
-    return np.maximum(cosines, np.float32(0)) * np.float32(weight)
+def _towards(cosines: Floats) -> Floats:
+    """Cosines of which one that points away counts nothing."""
+    return np.maximum(cosines, _ZERO)
 
 
 def _cosines(
@@ -95,19 +111,21 @@ def _spoken_of(turns: Turns, ask: Ask) -> Floats | None:
     return spoken
 
 
-def fact_parts(
-    facts: Facts, ask: Ask, query: Floats | None, w: Weights
-) -> dict[str, Floats]:
-    """(docs,) what each signal adds to the score of each passage of a fact."""
+def fact_signals(facts: Facts, ask: Ask, query: Floats | None, w: Weights) -> Said:
+    """What passages of facts say of a question."""
+    parts: Parts = {}
     if not facts.docs:
-        return {}
-    parts: dict[str, Floats] = {}
+        return Said(parts)
+    cosine = words = None
     if query is not None:
-        parts["dense"] = _cosine(w.fact_dense, facts.dense(query)[:-1])
+        cosine = _towards(facts.dense(query)[:-1])
+        parts["dense"] = cosine * np.float32(w.fact_dense)
     if len(ask.terms):
-        found = facts.lexicon.postings(ask.terms)
-        parts["words"] = np.float32(w.fact_words) * own_words(facts.lexicon, found)
+        words = own_words(facts.lexicon, facts.lexicon.postings(ask.terms))
+        parts["words"] = np.float32(w.fact_words) * words
         named = facts.named(frozenset(ask.terms.tolist()))
         if named is not None:
             parts["named"] = np.float32(w.fact_named) * named[facts.doc_row.view]
-    return parts
+    return Said(
+        parts, cosine if w.fact_dense else None, words if w.fact_words else None
+    )
