@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import anyio.to_thread
+
 from hmem import prompts
 from hmem.chat.ladder import Ladder, Schema
 from hmem.chat.peel import value_of
@@ -39,7 +41,6 @@ from hmem.reconcile import (
     decide,
     proposed,
 )
-from hmem.threads import compute
 from hmem.times import from_micros, local, to_micros
 from hmem.verdicts import Verdict, read
 
@@ -358,7 +359,7 @@ class Decider:
 
 async def _aside(work: Callable[[], T], many: int) -> T:
     """Do work about so many candidates: about more than a few not on the loop."""
-    return work() if many <= _FEW else await compute(work)
+    return work() if many <= _FEW else await anyio.to_thread.run_sync(work)
 
 
 def _proposal(one: Verdict, rows: Sequence[MemoryRow]) -> Proposal:

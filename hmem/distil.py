@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import anyio
+import anyio.to_thread
 
 from hmem import extract
 from hmem.chat.ladder import Answer, Ladder, Schema
@@ -37,7 +38,6 @@ from hmem.reconcile import Decision
 from hmem.records import Skipped, Usage
 from hmem.setbacks import Lost, ModelDown, Retry
 from hmem.text import normalise
-from hmem.threads import compute
 from hmem.times import to_micros
 from hmem.truth.echo import strip_echo
 
@@ -198,7 +198,7 @@ class Distiller:
 
         if sum(len(turn.text) for turn in turns) <= _LONG:
             return cut()
-        return await compute(cut)
+        return await anyio.to_thread.run_sync(cut)
 
     # ------------------------------------------------------------------- one chunk
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import anyio
+import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +24,6 @@ from hmem.errors import BadVectorError, EmbedderError, EmbeddingSpaceError, Mode
 from hmem.protocols import Embedder, PutVectors, Space, Store, VectorCodec, VectorRows
 from hmem.records import Kind
 from hmem.setbacks import Outage, Retry
-from hmem.threads import compute
 from hmem.vectors import codec
 
 SLICE = 512
@@ -142,7 +142,7 @@ class Embedding:
         try:
             if len(vectors) < _HEAVY:
                 return self._codec.encode(vectors)
-            return await compute(lambda: self._codec.encode(vectors))
+            return await anyio.to_thread.run_sync(self._codec.encode, vectors)
         except BadVectorError as e:
             raise EmbedderError(f"an unusable vector: {e}", retryable=False) from e
 

@@ -13,6 +13,8 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+import anyio.to_thread
+
 from hmem.config import Config
 from hmem.inputs.items import Item
 from hmem.inputs.messages import Message
@@ -37,7 +39,6 @@ from hmem.text import (
     turn_digest,
     turn_key,
 )
-from hmem.threads import compute
 from hmem.times import from_micros, local, to_micros
 
 LONG = 4_000
@@ -100,7 +101,7 @@ class Intake:
 
         if call.size <= LONG:
             return build()
-        return await compute(build)
+        return await anyio.to_thread.run_sync(build)
 
     def build(self, call: Call, *, queue: bool) -> Accept:
         """The work itself; synchronous. What privacy forbids is taken out here, before

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import anyio.to_thread
+
 from hmem.asking import (
     load_times,
     read_ask,
@@ -25,7 +27,6 @@ from hmem.records import (
     SearchResult,
 )
 from hmem.running.listing import Listing
-from hmem.threads import compute
 from hmem.times import During, Time
 from hmem.views import episode_record, memory_record
 
@@ -134,7 +135,7 @@ class Reading(Listing):
         )
         result = await self._search(ask, user_id, timeout)
         # Counting a line's tokens costs 20-100 us the first time: not on the loop.
-        block = await compute(lambda: result.block(max_tokens=cap))
+        block = await anyio.to_thread.run_sync(lambda: result.block(max_tokens=cap))
         return replace(
             block,
             degraded=result.degraded,

@@ -2,8 +2,10 @@
 process of its own (`hmem.daemon`)."""
 
 import logging
+import math
 import os
 import socket
+import time
 from dataclasses import dataclass
 
 import anyio
@@ -29,7 +31,8 @@ _STORE_CAP = 5.0
 and a disk that has room again must not be waited for."""
 _REMEMBERED = 10_000
 _LET_GO = 1.0
-"""Seconds that giving a lease back may take at shutdown; after that it lapses."""
+"""Seconds that giving a lease back may take at once; after that it is offered again, or
+lapses at shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,9 @@ class Worker:
         self._stopping = False
         self._claiming: anyio.CancelScope | None = None
         self._working: anyio.CancelScope | None = None
+        self._owed: dict[
+            anyio.CancelScope, float
+        ] = {}  # claims to give back, since when
         self.breaker = Breaker(
             processor.embedding.probe, self._events, base=_BASE, cap=_CAP
         )
@@ -78,7 +84,13 @@ class Worker:
     def stuck(self) -> bool:
         """Whether waiting for it is pointless for now."""
         down = self.breaker.is_open or self._store_failures > 0
-        return down or self.halted is not None or self._stopping
+        return down or self.halted is not None or self._stopping or self._owes
+
+    @property
+    def _owes(self) -> bool:
+        """Whether the store has long refused to take a claim back."""
+        oldest = min(self._owed.values(), default=math.inf)
+        return time.monotonic() - oldest > _STORE_CAP
 
     @property
     def model_down(self) -> str:
@@ -101,6 +113,8 @@ class Worker:
         self._stopping = True
         if self._claiming is not None:
             self._claiming.cancel()
+        for scope in self._owed:
+            scope.cancel()
 
     def abandon(self) -> None:
         """Stop, and give back at once what is in work."""
@@ -166,12 +180,12 @@ class Worker:
         for claim in claims:
             if suspect is None:
                 self._free -= 1
-                group.start_soon(self._work, claim)
+                group.start_soon(self._work, group, claim)
             elif claim is not suspect:
-                await self._release(claim, _Back())
+                await self._give_back(group, claim, _Back())
         if suspect is not None:
             self._free -= 1
-            await self._work(suspect, alone=True)
+            await self._work(group, suspect, alone=True)
         return bool(claims)
 
     def _suspects(self, claim: Claim) -> bool:
@@ -198,30 +212,23 @@ class Worker:
 
     # ------------------------------------------------------------------ one claim
 
-    async def _work(self, claim: Claim, *, alone: bool = False) -> None:
+    async def _work(
+        self, shift: TaskGroup, claim: Claim, *, alone: bool = False
+    ) -> None:
         """One claim, from lease to end; `alone`: once nothing else is in work."""
         back: _Back | None = _Back()  # what holds when we are cancelled
-        ended = False
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._keep, claim, group.cancel_scope)
                 while alone and self._free < self._config.users_in_parallel - 1:
                     await self._slot()
                 back = await self._attempt(claim)
-                ended, tries = back is None, 0
-                while back is not None and not self._stopping:
-                    if await self._release(claim, back):
-                        back = None
-                    else:  # the lease is kept: the jobs must not wait until it lapses
-                        tries += 1
-                        await self._let_store_be(tries)
                 group.cancel_scope.cancel()
         finally:
             if back is not None:
-                with anyio.move_on_after(_LET_GO, shield=True):
-                    await self._release(claim, back)
+                await self._give_back(shift, claim, back)
             try:
-                if ended:
+                if back is None:
                     await self._afterwards(claim)
             finally:
                 self._free += 1
@@ -314,8 +321,35 @@ class Worker:
             del self._failed[next(iter(self._failed))]
         return _Back(backoff(_attempts(claim), base=_BASE, cap=_CAP), attempted=True)
 
+    async def _give_back(self, shift: TaskGroup, claim: Claim, back: _Back) -> None:
+        """Release a claim, also while cancelled. What the store would not take is offered
+        again beside the other work: its jobs must not wait until the lease lapses."""
+        if not await self._released(claim, back) and not self._stopping:
+            shift.start_soon(self._offer, claim, back)
+
+    async def _offer(self, claim: Claim, back: _Back) -> None:
+        """Release a claim as soon as the store takes it; at the end a last time."""
+        taken, tries = False, 0
+        with anyio.CancelScope() as scope:
+            self._owed[scope] = time.monotonic()
+            try:
+                while not taken and not self._stopping:
+                    tries += 1
+                    await self._let_store_be(tries)
+                    taken = await self._released(claim, back)
+            finally:
+                del self._owed[scope]
+                if not taken:
+                    await self._released(claim, back)
+
+    async def _released(self, claim: Claim, back: _Back) -> bool:
+        """Whether a claim was released, in a second and also while cancelled. True, too,
+        where the store never will."""
+        with anyio.move_on_after(_LET_GO, shield=True):
+            return await self._release(claim, back)
+        return False
+
     async def _release(self, claim: Claim, back: _Back) -> bool:
-        """Give a claim back. False where the store fails and may do it later."""
         try:
             await self._store.release(claim, delay=back.delay, attempted=back.attempted)
         except (StoreError, LifecycleError) as e:

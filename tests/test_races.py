@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -143,6 +144,23 @@ async def test_searches_cut_off_leave_no_entries_and_no_uncounted_bytes(
         assert cache.stats()["bytes"] == sum(
             e.view.nbytes for e in cache._entries.values()
         )
+
+
+async def test_what_views_hold_of_what_was_found_counts_towards_their_bound(
+    config: Config,
+) -> None:
+    config = replace(config, view_cache_bytes=600_000)
+    async with AsyncMemory(config, embedder=HashEmbedder()) as mem:
+        for user in range(12):
+            said = [f"line {n} of {user}" for n in range(60)]
+            await mem.add(said, user_id=f"u{user}")
+        await mem.flush()
+        cache = mem._rooms.retriever.views
+        for turn in range(36):
+            await mem.search("line", user_id=f"u{turn % 12}", k=60)
+            held = sum(e.view.nbytes for e in cache._entries.values())
+            assert held <= config.view_cache_bytes * 17 / 16
+        assert 1 < cache.stats()["views"] < 12
 
 
 async def test_a_view_that_broke_while_it_grew_is_loaded_anew(

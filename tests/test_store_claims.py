@@ -1,6 +1,7 @@
 """A claim whose wait is cancelled, at any moment: it goes back, and no task is left over."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from hmem.config import Config
+from hmem.errors import StoreError
 from hmem.protocols import Claim
 from hmem.stores.embedded import EmbeddedStore
+from hmem.stores.folder import bucket
 from hmem.testing.store.making import accept, turn
 
 MOMENTS = 30
@@ -164,3 +167,29 @@ def test_a_loop_that_ends_at_any_moment_of_a_claim_leaves_no_task(
                 _ = task.cancelled() or task.exception()
             loop.run_until_complete(store.aclose())
             loop.run_until_complete(loop.shutdown_default_executor())
+
+
+async def test_a_shard_that_another_process_keeps_locked_keeps_no_other_s_jobs_waiting(
+    tmp_path: Path,
+) -> None:
+    config = Config(path=tmp_path, shards=2, durability="normal", busy_timeout=0.05)
+    store = EmbeddedStore(config)
+    await store.open()
+    users = {bucket(f"u{n}", 2): f"u{n}" for n in range(20)}
+    for user in users.values():
+        await store.accept(user, accept(turn("hi")))
+    file = tmp_path / "shard-00.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        [claim] = await store.claim(worker="w", lease=60, limit=4)
+        assert claim.user_id == users[1]
+        for _ in range(3):  # nothing else is there, and the lock is told
+            with pytest.raises(StoreError):
+                await store.claim(worker="w", lease=60, limit=4)
+        await store.release(claim, delay=0.0, attempted=True)
+        [claim] = await store.claim(worker="w", lease=60, limit=4)
+        assert claim.user_id == users[1]
+        other.execute("ROLLBACK")
+    [claim] = await store.claim(worker="w", lease=60, limit=4)
+    assert claim.user_id == users[0]
+    await store.aclose()

@@ -1,4 +1,4 @@
-"""Computing in few threads, and waiting for a thread's end, whoever is cancelled how."""
+"""Work in a thread that is waited for to its end, whoever is cancelled how."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import anyio
 import pytest
 
-from hmem.threads import AT_ONCE, compute, to_its_end
+from hmem.threads import to_its_end
 
 
 class Work:
@@ -49,21 +49,21 @@ def let_go_at_last(work: Work) -> Iterator[None]:
 
 async def test_it_gives_what_the_call_gives(work: Work) -> None:
     work.go_on.set()
-    assert await to_its_end(compute(work)) == 7
+    assert await to_its_end(work) == 7
 
 
 async def test_it_raises_what_the_call_raises() -> None:
     failing = Work(fails=True)
     failing.go_on.set()
     with pytest.raises(OSError, match="no space left"):
-        await to_its_end(compute(failing))
+        await to_its_end(failing)
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
 async def test_a_cancelled_task_leaves_once_the_call_has_ended(
     work: Work, times: int
 ) -> None:
-    task = asyncio.create_task(to_its_end(compute(work)))
+    task = asyncio.create_task(to_its_end(work))
     with let_go_at_last(work):
         await work.has_begun()
         for _ in range(times):
@@ -78,7 +78,7 @@ async def test_a_cancelled_task_leaves_once_the_call_has_ended(
 async def test_a_cancelled_scope_is_left_once_the_call_has_ended(work: Work) -> None:
     with let_go_at_last(work):
         async with anyio.create_task_group() as group:
-            group.start_soon(to_its_end, compute(work))
+            group.start_soon(to_its_end, work)
             await work.has_begun()
             group.cancel_scope.cancel()
             threading.Timer(0.05, work.go_on.set).start()
@@ -88,56 +88,16 @@ async def test_a_cancelled_scope_is_left_once_the_call_has_ended(work: Work) -> 
 async def test_a_timeout_that_came_meanwhile_is_told_after_it(work: Work) -> None:
     threading.Timer(0.1, work.go_on.set).start()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(to_its_end(compute(work)), 0.01)
+        await asyncio.wait_for(to_its_end(work), 0.01)
     assert work.ended
 
 
 async def test_a_failure_is_told_also_to_the_cancelled() -> None:
     failing = Work(fails=True)
-    task = asyncio.create_task(to_its_end(compute(failing)))
+    task = asyncio.create_task(to_its_end(failing))
     with let_go_at_last(failing):
         await failing.has_begun()
         task.cancel()
         await asyncio.sleep(0)
     with pytest.raises(OSError, match="no space left"):
         await task
-
-
-async def test_only_so_many_compute_at_once() -> None:
-    many = [Work() for _ in range(AT_ONCE + 3)]
-    tasks = [asyncio.create_task(compute(work)) for work in many]
-    try:
-        for work in many[:AT_ONCE]:
-            await work.has_begun()
-        await asyncio.sleep(0.02)
-        assert not any(work.begun.is_set() for work in many[AT_ONCE:])
-        many[0].go_on.set()
-        await many[AT_ONCE].has_begun()
-    finally:
-        for work in many:
-            work.go_on.set()
-    assert await asyncio.gather(*tasks) == [7] * len(many)
-
-
-async def test_who_no_longer_waits_for_a_turn_takes_none() -> None:
-    first = [Work() for _ in range(AT_ONCE)]
-    tasks = [asyncio.create_task(compute(work)) for work in first]
-    try:
-        for work in first:
-            await work.has_begun()
-        late = Work()
-        waiting = asyncio.create_task(compute(late))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-    finally:
-        for work in first:
-            work.go_on.set()
-    await asyncio.gather(*tasks)
-    assert not late.begun.is_set()
-
-
-def test_each_loop_has_threads_of_its_own() -> None:
-    for _ in range(3):
-        assert asyncio.run(compute(lambda: 7)) == 7

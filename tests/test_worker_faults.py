@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hmem import AsyncMemory, Config, DiskFullError, EmbedderError
-from hmem.protocols import Claim
+from hmem.protocols import Claim, WritePlan
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import FailingEmbedder, HangingEmbedder, HashEmbedder
 from hmem.testing.yard import ScriptedEmbedder, Yard, eventually
@@ -133,56 +133,115 @@ async def test_a_write_that_fails_costs_no_attempt(
     assert (job.status, job.attempts) == ("done", 1)
 
 
+class FullFor:
+    """A store whose disk is full for some users: what works on their jobs cannot be
+    written, nor given back. `tried` counts what was to be given back."""
+
+    def __init__(
+        self, yard: Yard, monkeypatch: pytest.MonkeyPatch, users: Sequence[str]
+    ) -> None:
+        self.users = set(users)
+        self.tried = 0
+        store = yard.store
+        apply, release, renew = store.apply, store.release, store.renew
+
+        async def applying(user: str, plan: WritePlan) -> Any:
+            self._check(user)
+            return await apply(user, plan)
+
+        async def releasing(claim: Claim, **terms: Any) -> None:
+            self.tried += 1
+            self._check(claim.user_id)
+            await release(claim, **terms)
+
+        async def renewing(claim: Claim, lease: float) -> bool:
+            self._check(claim.user_id)
+            return await renew(claim, lease)
+
+        monkeypatch.setattr(store, "apply", applying)
+        monkeypatch.setattr(store, "release", releasing)
+        monkeypatch.setattr(store, "renew", renewing)
+
+    def _check(self, user: str) -> None:
+        if user in self.users:
+            raise DiskFullError("no space left")
+
+
 async def test_a_claim_that_cannot_be_given_back_is_not_left_until_its_lease_lapses(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full = True
-
-    def failing(write: Any) -> Any:
-        async def call(*args: Any, **options: Any) -> Any:
-            if full:
-                raise DiskFullError("no space left")
-            return await write(*args, **options)
-
-        return call
-
     assert yard.config.lease >= 60
-    released = yard.store.release
-    tried: list[Claim] = []
-
-    async def release(claim: Claim, **terms: Any) -> None:
-        tried.append(claim)
-        await failing(released)(claim, **terms)
-
-    monkeypatch.setattr(yard.store, "apply", failing(yard.store.apply))
-    monkeypatch.setattr(yard.store, "release", release)
+    full = FullFor(yard, monkeypatch, ["u"])
     i = await yard.add("u", "hi")
-    worker = await yard.start(HashEmbedder())
-    await eventually(lambda: len(tried) > 3)
+    await yard.start(HashEmbedder())
+    await eventually(lambda: full.tried > 3)
     assert (await yard.job("u", i)).status == "running"
-    assert worker.busy
-    full = False
+    full.users.clear()
     job = await yard.ended("u", i)
     assert (job.status, job.attempts) == ("done", 1)
+
+
+async def test_claims_that_cannot_be_given_back_keep_nobody_else_waiting(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = [f"full{n}" for n in range(yard.config.users_in_parallel + 1)]
+    full = FullFor(yard, monkeypatch, stuck)
+    ids = {user: await yard.add(user, "hi") for user in stuck}
+    worker = await yard.start(HashEmbedder())
+    await eventually(lambda: full.tried > 2 * len(stuck))
+    for user in ("ada", "bea", "cyd", "dov"):
+        assert (await yard.ended(user, await yard.add(user, "hi"))).status == "done"
+    assert not worker.busy
+    full.users.clear()
+    for user, i in ids.items():
+        job = await yard.ended(user, i)
+        assert (job.status, job.attempts) == ("done", 1)
+
+
+async def test_a_suspect_that_cannot_be_given_back_keeps_nobody_else_waiting(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    i = await yard.add("full", "hi")
+    for worker in ("gone", "gone too"):  # tried so often that it may be to blame
+        [claim] = await yard.store.claim(worker=worker, lease=60, limit=1)
+        await yard.store.release(claim, delay=0.0, attempted=True)
+    full = FullFor(yard, monkeypatch, ["full"])
+    await yard.start(HashEmbedder())
+    await eventually(lambda: full.tried > 1)
+    for user in ("ada", "bea"):
+        assert (await yard.ended(user, await yard.add(user, "hi"))).status == "done"
+    full.users.clear()
+    assert (await yard.ended("full", i)).status == "done"
+
+
+async def test_who_waits_for_the_jobs_learns_that_a_store_long_takes_nothing_back(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmem.worker._STORE_CAP", 0.05)
+    full = FullFor(yard, monkeypatch, ["u"])
+    i = await yard.add("u", "hi")
+    worker = await yard.start(HashEmbedder())
+    await eventually(lambda: full.tried > 3)
+    await eventually(lambda: worker.stuck)
+    full.users.clear()
+    await yard.ended("u", i)
+    await eventually(lambda: not worker.stuck)
 
 
 async def test_a_worker_that_must_stop_does_not_wait_for_a_store_that_fails(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried = 0
-
-    async def full(*_args: Any, **_options: Any) -> Any:
-        nonlocal tried
-        tried += 1
-        raise DiskFullError("no space left")
-
-    monkeypatch.setattr(yard.store, "apply", full)
-    monkeypatch.setattr(yard.store, "release", full)
+    monkeypatch.setattr("hmem.worker._BASE", 60.0)
+    monkeypatch.setattr("hmem.worker._CAP", 60.0)
+    monkeypatch.setattr("hmem.worker._STORE_CAP", 60.0)
+    full = FullFor(yard, monkeypatch, ["u"])
     await yard.add("u", "hi")
-    worker = await yard.start(HashEmbedder())
-    await eventually(lambda: tried > 3)
+    worker = yard.worker(HashEmbedder())
+    running = asyncio.create_task(worker.run())
+    await eventually(lambda: full.tried == 1 and not worker.busy)
     worker.stop()
-    await eventually(lambda: not worker.busy)
+    await asyncio.wait_for(running, 5)
+    assert full.tried == 2  # once more, at the end
 
 
 # -------------------------------------------------------------------- poison jobs

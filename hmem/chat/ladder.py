@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
+import anyio.to_thread
+
 from hmem.chat.mend import whole
 from hmem.chat.peel import LONGEST, text_of, value_of
 from hmem.chat.unreadable import EMPTY, CutOff, Unreadable
@@ -19,7 +21,6 @@ from hmem.errors import (
 from hmem.meter import Meter
 from hmem.protocols import LLM, Completion, Rung
 from hmem.records import Usage
-from hmem.threads import compute
 
 T = TypeVar("T")
 Messages = list[dict[str, str]]
@@ -232,7 +233,7 @@ class _Climb:
         """The value read, and the text to keep."""
         text = text_of(content)
         if text is not None and len(text) > _LONG:
-            return await compute(lambda: self._read(content, text, read))
+            return await anyio.to_thread.run_sync(self._read, content, text, read)
         return self._read(content, text, read)
 
     def _read(

@@ -148,7 +148,7 @@ class ReplayEmbedder:
             )
             for key, text, row in zip(new, asked, rows, strict=True)
         ]
-        await to_its_end(in_thread(self._record, found))
+        await to_its_end(lambda: self._record(found))
 
     def _record(self, found: Sequence[Embedding]) -> None:
         """Append these, and what was counted since the last time."""

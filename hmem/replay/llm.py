@@ -132,7 +132,7 @@ class ReplayLLM:
             reply = Refusal(why=e.why, message=str(e))
         chat = Chat(key=key, request=asked, reply=reply)
         stands = await to_its_end(  # it was paid for
-            in_thread(lambda: self.cassette.record(chat, replace=key in self.cassette))
+            lambda: self.cassette.record(chat, replace=key in self.cassette)
         )
         return next(c for c in stands if isinstance(c, Chat)).give()
 

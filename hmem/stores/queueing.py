@@ -20,6 +20,7 @@ class Queue:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._heads: dict[int, tuple[int, int]] = {}  # seen waiting, not claimed yet
+        self._failing: set[int] = set()
         self._returning: set[asyncio.Task[list[Claim]]] = set()
 
     async def claim(self, *, worker: str, lease: float, limit: int) -> list[Claim]:
@@ -67,9 +68,16 @@ class Queue:
 
     async def _claim(self, worker: str, lease: int, limit: int) -> list[Claim]:
         claims: list[Claim] = []
+        failed: dict[int, tuple[int, int]] = {}
+        error: StoreError | None = None
         await self._look()
         while self._heads and len(claims) < limit:
-            n = min(self._heads, key=self._heads.__getitem__)
+            # A shard that fails comes last, and alone: it may take its whole busy timeout.
+            failing, _, n = min(
+                (n in self._failing, at, n) for n, at in self._heads.items()
+            )
+            if failing and claims:
+                break
             head = self._heads.pop(n)
             terms = leases.Claiming(
                 clock=self._handle.now,
@@ -80,11 +88,14 @@ class Queue:
             )
             try:
                 claims += await self._claim_in(n, terms)
-            except StoreError:
-                self._heads.setdefault(n, head)
-                if not claims:
-                    raise
-                break
+            except StoreError as e:
+                failed[n], error = head, e
+                self._failing.add(n)
+            else:
+                self._failing.discard(n)
+        self._heads = failed | self._heads
+        if error is not None and not claims:
+            raise error
         return claims
 
     async def _look(self) -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import anyio
 
 from hmem.protocols import Delta, Mark, Space, Store
-from hmem.threads import compute, to_its_end
+from hmem.threads import to_its_end
 from hmem.views.view import MakeIndex, View
 
 A = TypeVar("A")
@@ -31,7 +31,7 @@ class _Entry:
         self.view = view
         self.lock = anyio.Lock(fast_acquire=True)
         self.nbytes = 0
-        self.counted = 0  # passages and vectors, when `nbytes` was found
+        self.counted = 0  # `view.things`, when `nbytes` was found
 
 
 class ViewCache:
@@ -63,7 +63,7 @@ class ViewCache:
                     if entry.view.mark is None:
                         if not await self._load(entry, user_id):
                             return None
-                        return await _use(entry.view, use, weight)
+                        return await self._use(user_id, entry, use, weight)
             since = entry.view.mark
             delta = await self._store.delta(user_id, since)
             if delta is None:
@@ -74,7 +74,7 @@ class ViewCache:
                     await self._take_over(entry, user_id, delta)
                 elif not _covers(entry.view.mark, delta.mark):
                     continue  # somebody took over an older change meanwhile: ask again
-                return await _use(entry.view, use, weight)
+                return await self._use(user_id, entry, use, weight)
 
     async def _load(self, entry: _Entry, user_id: str) -> bool:
         """Fill an empty view. False: nothing of the user is stored. An entry that stays
@@ -132,10 +132,19 @@ class ViewCache:
             self._entries.move_to_end(user_id)
         return entry
 
+    async def _use(
+        self, user_id: str, entry: _Entry, use: Callable[[View], T], weight: int
+    ) -> T:
+        view = entry.view
+        try:
+            return await _run(use, view, heavy=weight * view.docs > _INLINE_DOCS)
+        finally:
+            self._account(user_id, entry)  # a view keeps records of what was found
+
     def _account(self, user_id: str, entry: _Entry) -> None:
         if self._entries.get(user_id) is not entry:
             return  # dropped while it was in use
-        held = entry.view.docs + entry.view.embedded
+        held = entry.view.things
         if 0 <= held - entry.counted < entry.counted / _RECOUNTED:
             return
         size, entry.counted = entry.view.nbytes, held
@@ -146,15 +155,11 @@ class ViewCache:
             self._bytes -= oldest.nbytes
 
 
-async def _use(view: View, use: Callable[[View], T], weight: int) -> T:
-    return await _run(use, view, heavy=weight * view.docs > _INLINE_DOCS)
-
-
 async def _run(function: Callable[[A], T], argument: A, *, heavy: bool) -> T:
     """A thread that was begun is waited for, also by a cancelled caller: the view is
     nobody else's before it is done."""
     if heavy:
-        return await to_its_end(compute(lambda: function(argument)))
+        return await to_its_end(lambda: function(argument))
     return function(argument)
 
 

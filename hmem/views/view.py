@@ -125,9 +125,10 @@ class View:
         return self.turns.docs + self.facts.docs
 
     @property
-    def embedded(self) -> int:
-        """How many of them have a vector."""
-        return self.turns.embedded + self.facts.embedded
+    def things(self) -> int:
+        """Passages, vectors and records held: costs nothing, and grows as `nbytes` does."""
+        vectors = self.turns.embedded + self.facts.embedded
+        return self.docs + vectors + len(self._records)
 
     @property
     def nbytes(self) -> int:
