@@ -31,7 +31,6 @@ _NEAR = 3
 """Rows that came closest, at most."""
 _MOST_LACKS = 8
 _HIDDEN = np.float32(-np.inf)
-_HALF = np.float32(0.5)
 _OWN = re.compile(r"\b(?:i|im|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
 _YOURS = re.compile(r"\b(?:you|u|ya|your|yours|yourself)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w[\w'+#.-]*")
@@ -63,10 +62,9 @@ class Heard(NamedTuple):
 
     @property
     def like(self) -> Floats:
-        """(docs,) how much passages resemble the question; -inf for hidden ones."""
-        like = self.cosine + self.words
-        like *= _HALF
-        return self.masked(like)
+        """(docs,) how much passages resemble the question, in 0..2; -inf for hidden
+        ones. A new array."""
+        return self.masked(self.cosine + self.words)
 
     def masked(self, values: Floats) -> Floats:
         """The values with -inf for hidden passages."""
@@ -172,7 +170,7 @@ def _like(turns: Turns, ask: Ask, others: Floats, said: Heard) -> Floats:
     rare = np.log1p(turns.docs / (1.0 + found.held)) * others
     share = rare / (rare.sum() or 1.0)
     held = np.bincount(found.docs, share[found.term], minlength=turns.docs)
-    return said.masked((held.astype(np.float32) + said.cosine) * _HALF)
+    return said.masked((held.astype(np.float32) + said.cosine) * np.float32(0.5))
 
 
 def closest(view: View, facts: Heard, turns: Heard) -> list[tuple[Kind, int]]:
@@ -180,12 +178,14 @@ def closest(view: View, facts: Heard, turns: Heard) -> list[tuple[Kind, int]]:
     many = len(facts.cosine)
     both = np.concatenate([facts.like, turns.like])
     rows: dict[tuple[Kind, int], None] = {}
-    for at in best_first(both, 4 * _NEAR).tolist():
+    for _ in range(min(4 * _NEAR, len(both))):  # for so few, quicker than to sort
+        at = int(both.argmax())
         if len(rows) == _NEAR or both[at] <= 0:
             break
+        both[at] = _HIDDEN
         kind: Kind = "memory" if at < many else "turn"
         doc = at if at < many else at - many
-        rows[kind, int(view.table(kind).doc_row.view[doc])] = None
+        rows[kind, view.table(kind).doc_row.view.item(doc)] = None
     return list(rows)
 
 

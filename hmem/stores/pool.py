@@ -3,8 +3,7 @@
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hmem.errors import ClosedError
@@ -14,6 +13,23 @@ from hmem.stores.shard import Shard
 # lock file while it checkpoints.
 _FDS_PER_SHARD: Final = 6
 _FDS_KEPT: Final = 64
+
+
+class _Use:
+    """A shard in use. A class, since every read and write has one: a generator takes three
+    times as long."""
+
+    __slots__ = ("_n", "_pool", "_shard")
+
+    def __init__(self, pool: "Pool", n: int) -> None:
+        self._pool, self._n = pool, n
+
+    async def __aenter__(self) -> Shard:
+        self._shard = await self._pool.take(self._n)
+        return self._shard
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pool.let_go(self._shard)
 
 
 class Pool:
@@ -52,9 +68,12 @@ class Pool:
         """Jobs that waited in the other shards when each was last written."""
         return sum(queued for m, queued in self._queued.items() if m != n)
 
-    @asynccontextmanager
-    async def use(self, n: int) -> AsyncIterator[Shard]:
-        """Shard `n`, kept open within the block."""
+    def use(self, n: int) -> "_Use":
+        """Shard `n`, kept open within an `async with`."""
+        return _Use(self, n)
+
+    async def take(self, n: int) -> Shard:
+        """Shard `n`, kept open until it is let go."""
         shard = self._open.get(n)
         while shard is None:
             if self._closed:
@@ -68,12 +87,13 @@ class Pool:
             shard = self._open.get(n)
         self._open.move_to_end(n)
         shard.users += 1
-        try:
-            yield shard
-        finally:
-            shard.users -= 1
-            self._queued[n] = shard.queued
-            self._freed.set()
+        return shard
+
+    def let_go(self, shard: Shard) -> None:
+        """What was taken is used no more."""
+        shard.users -= 1
+        self._queued[shard.number] = shard.queued
+        self._freed.set()
 
     async def _make_room(self) -> None:
         """Start closing the shard that was idle longest, or wait for any to be idle."""

@@ -156,6 +156,9 @@ def query_tokens(text: str, *, limit: int = 256) -> NDArray[np.uint32]:
 def _query_runs(text: str) -> Iterator[str]:
     """The runs of a text, a page of it at a time: most queries are told by the first. Of a
     long one those of the first and of the last page in turns, the outermost first."""
+    if len(text) <= _PAGE:
+        yield from _RUN.findall(normalise(text))
+        return
     last = _last_page(text)
     tail = _RUN.findall(normalise(text[last:]))[::-1]
     start = 0
@@ -172,8 +175,6 @@ def _query_runs(text: str) -> Iterator[str]:
 
 def _last_page(text: str) -> int:
     """Where the last page of a text begins that is longer than one."""
-    if len(text) <= _PAGE:
-        return len(text)
     last = len(text) - min(_PAGE, len(text) // 2)
     return last + passages(text[last:], limit=_PAGE // 4)[0]
 
