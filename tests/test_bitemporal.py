@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hmem import AsyncMemory, Config
+from hmem import AsyncMemory, Config, MemoryRecord
 from hmem.protocols import AddMemory, WritePlan
 from hmem.stores.embedded import EmbeddedStore
 from hmem.testing.fakes import FrozenClock
@@ -190,6 +190,41 @@ async def test_what_was_erased_was_never_known(late: Late) -> None:
             assert all(not m.text.endswith("A") for h in found for m in h.replaced)
     rows = await mem.timeline(user_id="maya", known_at=before)
     assert [row.text for row in rows] == ["lives in C"]
+
+
+async def test_what_came_later_leads_to_nothing_that_was_known_before_it(
+    late: Late,
+) -> None:
+    mem, _ = late
+    clock, store = mem._clock, mem._rooms.parts.store
+    assert isinstance(clock, FrozenClock)
+    ids: list[str | None] = []
+    known = clock.now
+    for text, year, follows in (
+        ("works at P", 2021, None),
+        ("works at Q", 2022, 0),
+        ("works at S", 2024, 1),
+        ("works at R", 2023, 2),  # late: between Q and S
+    ):
+        target = None if follows is None else ids[follows]
+        since = to_micros(datetime(year, 1, 1, tzinfo=UTC))
+        op = AddMemory(memory=new_memory(text, since), supersedes=target)
+        plan = WritePlan(at=to_micros(clock.advance(hours=1)), ops=(op,))
+        ids.append((await store.apply("odile", plan)).outcomes[0].id)
+        known = clock.now if text == "works at S" else known
+    assert ids[1] is not None
+    await mem.erase(ids[1], user_id="odile")  # R stands in its place, for P
+    (hit,) = (await mem.search("works", user_id="odile")).hits
+    assert [old.text for old in hit.replaced] == ["works at R", "works at P"]
+
+    async def then() -> list[tuple[str, tuple[MemoryRecord, ...]]]:
+        found = await mem.search("works", user_id="odile", known_at=known)
+        return [(hit.text, hit.replaced) for hit in found]
+
+    assert await then() == [("works at S", ())]
+    clock.advance(hours=1)
+    await mem.reinstate(ids[0] or "", user_id="odile")
+    assert await then() == [("works at S", ())]
 
 
 async def test_only_facts_whose_ends_moved_are_remembered_as_they_were(

@@ -191,13 +191,21 @@ class Facts(Table[MemoryRow]):
         return out
 
     def _forerunners(self, at: int, known_at: Micros | None) -> list[int]:
-        """Positions of what a row replaced itself."""
+        """Positions of what a row replaced itself. What came later than `known_at` leads
+        to nothing, though it may stand where something was erased that did."""
         own = self.rows[at].id
         now = self.replaced.get(own, [])
-        if known_at is None or not self.past:
+        if known_at is None:
             return list(now)
+        recorded = self.times["recorded_at"].view
+        if not self.past:
+            return [n for n in now if recorded[n] <= known_at]
         once = sorted({*now, *self.past.followed_by(own)})
-        return [n for n in once if self.known(n, known_at).superseded_by == own]
+        return [
+            n
+            for n in once
+            if recorded[n] <= known_at and self.known(n, known_at).superseded_by == own
+        ]
 
     @property
     def nbytes(self) -> int:
