@@ -17,8 +17,6 @@ _INLINE_DOCS = 8_000
 dimensions; a hop to a thread costs 0.15 ms and the work above ~5 ms must leave."""
 _HEAVY = 200
 """Changed passages from which taking them over leaves the loop: 200 take about 3 ms."""
-
-
 _RECOUNTED = 16
 """A view's bytes are counted anew when it has grown by so large a part: counting takes as
 long as taking over what one turn brought."""
